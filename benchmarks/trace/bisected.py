@@ -28,13 +28,13 @@ from benchmarks.common.generated import case_of
 from benchmarks.trace.asking import ask
 from benchmarks.trace.generated import Generated, generated
 from benchmarks.trace.plants import INTRODUCED, TRIES, UNITS, Row, disturb, plan, seen
+from conrepair.cases.bisection import fewest_that_heal
 from conrepair.forms.all_forms import float64_operators
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tvm import TvmNetwork
 from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.registry import SYSTEMS
 from conrepair.tracing.exact_side import ACCURACY, pieces_of
-from conrepair.tracing.healing import fewest_that_heal
 from conrepair.tracing.propagation import replay
 from conrepair.truth.bound import Analysis
 from conrepair.truth.judging import judge

@@ -60,12 +60,7 @@ def errors_of(answer: Array, truth: Exact, inputs: Sequence[Array], dtype: str) 
         error[~ordinary | (error == 0)] = 0.0
         # What should be 0 may be less than any normal number.
         units = np.where(size == 0, least, grid_of(element(dtype)).ulp(np.fmax(size, least)))
-        return Errors(
-            error / units,
-            np.where(error == 0, 0.0, error / size),
-            truth,
-            ordinary,
-        )
+        return Errors(error / units, np.where(error == 0, 0.0, error / size), truth, ordinary)
 
 
 def special_words(answer: Array, truth: Array, inputs: Sequence[Array], dtype: str) -> Iterator[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress, count, groupby
 from operator import attrgetter, not_
 from pathlib import Path
 
 import numpy as np
 
-from conrepair.accuracy.errors import Errors, Exact, errors_of, special_words
+from conrepair.accuracy.errors import Exact, errors_of, special_words
 from conrepair.accuracy.forms import likeliest_form
 from conrepair.accuracy.measured import WRONG, Measured
 from conrepair.accuracy.network import exact, feeds_of, network, output_name
@@ -70,11 +70,8 @@ def measure(
                 answers, refused = _answers(opener, cases, wanted, dtype, paths)
                 for operator in dict.fromkeys(case.operator for case in cases):
                     own = [case for case in cases if case.operator == operator]
-                    taken = [
-                        _Judged.of(case, answers[case.name], wanted[case.name], dtype)
-                        for case in own
-                        if case.name in answers
-                    ]
+                    names = ((case, case.name) for case in own if case.name in answers)
+                    taken = [_Judged(case, answers[name], wanted[name], dtype) for case, name in names]
                     if taken:
                         results.append(_measured(taken, dtype, system))
                     else:
@@ -86,7 +83,7 @@ def measure(
 def truth_of(case: Case, dtype: str) -> Exact:
     """The values, and their scale."""
     with np.errstate(all="ignore"):
-        inputs = [array.astype(np.float64) for array in _fed(case, dtype)]
+        inputs = _fed(case, dtype)
         values = exact(case, inputs, dtype)
         if case.sums:
             sizes = {name: np.abs(array) for name, array in case.constants.items() if array.dtype == np.float64}
@@ -95,7 +92,7 @@ def truth_of(case: Case, dtype: str) -> Exact:
 
 
 def _fed(case: Case, dtype: str) -> list[Array]:
-    return [feed(name, dtype) for name in case.feeds.values()]
+    return [feed(name, dtype).astype(np.float64) for name in case.feeds.values()]
 
 
 def _answers(
@@ -141,36 +138,21 @@ def _shaped(found: Mapping[str, Array], case: Case, shape: tuple[int, ...]) -> A
     return answer
 
 
-@dataclass(frozen=True)
 class _Judged:
     """A case with its errors.
 
     Attributes:
-        ulps: Errors, 0 where no number came.
+        missing: Which elements are no numbers.
+        ulps: Errors, 0 there.
+        wrong: Which elements are off by more than a system may be.
     """
 
-    case: Case
-    inputs: list[Array]
-    answer: Array
-    truth: Exact
-    errors: Errors
-    ulps: Array
-
-    @classmethod
-    def of(cls, case: Case, answer: Array, truth: Exact, dtype: str) -> _Judged:
-        inputs = [array.astype(np.float64) for array in _fed(case, dtype)]
-        errors = errors_of(answer, truth, inputs, dtype)
-        return cls(case, inputs, answer, truth, errors, np.where(np.isinf(errors.ulps), 0, errors.ulps))
-
-    @property
-    def wrong(self) -> Array:
-        """Which elements are off by more than a system may be."""
-        return np.asarray(self.ulps > WRONG)
-
-    @property
-    def missing(self) -> Array:
-        """Which elements are no numbers."""
-        return np.isinf(self.errors.ulps)
+    def __init__(self, case: Case, answer: Array, truth: Exact, dtype: str) -> None:
+        self.case, self.answer, self.inputs = case, answer, _fed(case, dtype)
+        self.errors = errors_of(answer, truth, self.inputs, dtype)
+        self.missing = np.isinf(self.errors.ulps)
+        self.ulps = np.where(self.missing, 0, self.errors.ulps)
+        self.wrong = self.ulps > WRONG
 
     @property
     def place(self) -> tuple[np.intp, ...]:
@@ -196,7 +178,7 @@ def _measured(judged: Sequence[_Judged], dtype: str, system: str) -> Measured:
     above, none = (sum(int(places.sum()) for places in found) for found in (wrong, missing))
     relative = [float(np.where(one.missing, 0, one.errors.relative).max(initial=0)) for one in judged]
     with np.errstate(all="ignore"):
-        specials = () if case.size else tuple(special_words(worst.answer, worst.truth[0], worst.inputs, dtype))
+        specials = () if case.size else tuple(special_words(worst.answer, worst.errors.truth[0], worst.inputs, dtype))
         form = likeliest_form({one.case: one.errors for one in judged}, dtype) if above or none else ""
     bounds = [found / _bound(one.case, dtype) for found, one in zip(relative, judged, strict=True)]
     return Measured(

@@ -17,16 +17,15 @@ import onnx
 
 from conrepair.campaigns.generate_jobs import AT, bounded
 from conrepair.cases.case import Array, Case, read, written
-from conrepair.cases.sizes import SIZES, definite, drawn_sizes, resized
+from conrepair.cases.sizes import SIZES, definite, drawn_sizes, largest, resized
 from conrepair.data.tensors import opened_arrays
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
-from conrepair.fuzz.constants import drawn_constants
+from conrepair.fuzz.fed import drawn_constants, drawn_specials
+from conrepair.fuzz.finding import choices
 from conrepair.fuzz.looking import SUSPECT, UNJUDGED, declared, further, look, looked_at, other_answers
-from conrepair.fuzz.network_facts import choices, largest
 from conrepair.fuzz.reducing import reduced
-from conrepair.fuzz.specials import drawn_specials
 from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, REFUSED, SLOWER, Suspicion
 from conrepair.fuzz.trial import tried
 from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS

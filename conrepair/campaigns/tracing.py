@@ -13,6 +13,7 @@ import numpy as np
 
 from conrepair.accuracy.measured import known_errors
 from conrepair.backends.base import Switch, named_rightly
+from conrepair.cases.bisection import fewest_that_heal
 from conrepair.engine.fingerprint import library_versions
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
@@ -27,8 +28,7 @@ from conrepair.runtime.store import Entry
 from conrepair.systems.isolating import Isolated, isolate
 from conrepair.systems.registry import SYSTEMS, installed
 from conrepair.systems.system import Setting, System
-from conrepair.tracing.healing import REWRITTEN, fewest_that_heal
-from conrepair.tracing.judging import JUDGED, Judged, deviates, read_judged
+from conrepair.tracing.judging import JUDGED, REWRITTEN, Judged, deviates, read_judged
 from conrepair.tracing.result import Culprits, Deviation, Formed, Kernels, Side, Traced, worst_first
 from conrepair.verbs.trace import EXACT, Trace
 

@@ -1,9 +1,11 @@
-"""Sizes that a network leaves open: what they are in a case, and further ones that one build has to serve, too."""
+"""Sizes: those that a network leaves open, as a case has them and further ones for the same build; the largest."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import onnx
@@ -11,7 +13,7 @@ from onnx import helper
 
 from conrepair.cases.case import Array, Case
 
-__all__ = ["SIZES", "definite", "drawn_sizes", "open_sizes", "resized", "with_sizes"]
+__all__ = ["SIZES", "definite", "drawn_sizes", "largest", "open_sizes", "resized", "with_sizes"]
 
 SIZES = "sizes"
 """Among a case's options, beside those of systems: by name of an open size, another number for a further run."""
@@ -88,6 +90,21 @@ def definite(case: Case) -> Case:
             if size.dim_param in known:
                 size.dim_value = known[size.dim_param]
     return Case.of(model, case.inputs, with_sizes(case, {}).options)
+
+
+def largest(case: Case) -> int:
+    """Elements of the largest tensor whose size is known, results in between among them.
+
+    Args:
+        case: Any.
+    """
+    graph = case.model.graph
+    sizes = [array.shape for array in case.inputs.values()] + [tuple(item.dims) for item in graph.initializer]
+    with contextlib.suppress(onnx.shape_inference.InferenceError):  # then what the file declares is what's known
+        graph = onnx.shape_inference.infer_shapes(case.model).graph
+    shapes = [item.type.tensor_type.shape for item in (*graph.value_info, *graph.output)]
+    sizes += [tuple(size.dim_value for size in shape.dim) for shape in shapes if shape.dim]
+    return max(map(math.prod, sizes), default=0)
 
 
 def _named(item: onnx.ValueInfoProto, array: Array) -> dict[str, int]:

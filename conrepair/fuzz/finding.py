@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import onnx
+
 from conrepair.cases.sizes import SIZES
+from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS, SLOWER, THREADS, Suspicion
 from conrepair.runtime.files import canonical_json
 from conrepair.systems.registry import Entry
 
-__all__ = ["VERSION", "Finding", "key_of"]
+__all__ = ["VERSION", "Finding", "choices", "key_of"]
 
 VERSION = 1
 """Of the form of finding.json."""
+
+_OTHERS = re.compile("axis|^to$|type")  # whole numbers that are no truth values: places, and element types
 
 
 @dataclass(frozen=True)
@@ -117,3 +123,27 @@ def key_of(
     elif suspicion.kind in OF_NUMBERS:
         what = [what, sorted({*operators, *choices})]  # one pass may be wrong for several reasons
     return hashlib.sha256(canonical_json([system, suspicion.kind, what]).encode()).hexdigest()
+
+
+def choices(model: onnx.ModelProto) -> tuple[str, ...]:
+    """By what a network chooses what operators compute: attributes that are texts or truth values ("DFT.inverse").
+
+    Which value it is isn't told: what's wrong is mostly so with several. Nor are sizes, which are as they come.
+
+    Args:
+        model: A reduced one, which has no attribute that doesn't matter.
+    """
+    return tuple(
+        sorted(
+            {
+                f"{node.op_type}.{item.name}"
+                for node in nodes_of(model.graph)
+                for item in node.attribute
+                if item.type == onnx.AttributeProto.STRING or (_is_truth(item) and not _OTHERS.search(item.name))
+            }
+        )
+    )
+
+
+def _is_truth(item: onnx.AttributeProto) -> bool:
+    return item.type == onnx.AttributeProto.INT and item.i in {0, 1}

@@ -17,12 +17,11 @@ from conrepair.cases.case import Array, Case
 from conrepair.cases.sizes import SIZES, resized
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
-from conrepair.fuzz.constants import with_fed_weights
+from conrepair.fuzz.fed import has_specials, with_fed_weights
 from conrepair.fuzz.oracles.answers import again, faces, threads
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.gradients import trained
 from conrepair.fuzz.oracles.numbers import allowance, differing, numbers, spread
-from conrepair.fuzz.specials import has_specials
 from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, REFUSED, SLOWER, THREADS, Suspicion
 from conrepair.fuzz.timing import slower, timed
 from conrepair.fuzz.trial import Trial, tried
@@ -73,7 +72,7 @@ class Looked:
         seconds: That the trial took, and differentiating.
         near: The largest error in bounds, where it was judged: near 1 other inputs may lie beyond.
         plainly: Whether the system's plain setting is suspect of the same, where that was asked.
-        odd: Which draw of `conrepair.fuzz.specials` showed it, which the same build was fed; 0 for the usual ones.
+        odd: Which draw of `conrepair.fuzz.fed` showed it, which the same build was fed; 0 for the usual ones.
     """
 
     verdict: str

@@ -14,7 +14,7 @@ from conrepair.cases.reduce import Budget, reduce
 from conrepair.cases.sizes import SIZES, definite, resized
 from conrepair.fuzz.apart import PROCESS, looking_apart
 from conrepair.fuzz.cause import Cause, isolated
-from conrepair.fuzz.constants import with_fed_weights
+from conrepair.fuzz.fed import with_fed_weights
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look, referees
 from conrepair.fuzz.suspicion import ENDS, OF_RUNS, SLOWER, Suspicion
 from conrepair.fuzz.timing import RUNS

@@ -20,10 +20,8 @@ from conrepair.runtime.errors import ConrepairError, ConversionError
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Setting, System
 from conrepair.tracing.exact_side import ACCURACY, pieces_of
-from conrepair.tracing.formed import candidates, in_other_form
-from conrepair.tracing.fused import has_guilty_groups, taken_apart
-from conrepair.tracing.healing import REWRITTEN
-from conrepair.tracing.judging import read_judged
+from conrepair.tracing.formed import candidates, has_guilty_groups, in_other_form, taken_apart
+from conrepair.tracing.judging import REWRITTEN, read_judged
 from conrepair.tracing.propagation import Replayed, matched, replay
 from conrepair.truth.bound import Analysis
 from conrepair.truth.widening import types_of
@@ -63,7 +61,7 @@ def forms(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     made = in_other_form(onnx.load(payload["model"]["path"]), payload["stable"], payload["float64"])
     onnx.save(made[0].model, folder / REWRITTEN)
-    return {"forms": [{"form": item.form, "place": item.node, "words": item.words} for item in made]}
+    return {"forms": [{"form": item.form, "place": item.place, "words": item.words} for item in made]}
 
 
 @dataclass(frozen=True)
@@ -111,18 +109,11 @@ class _Looking:
         blind = bool(guilty) and not any(run.errors for run in guilty)
         forms = []
         for place, item in enumerate(candidates(self._proto, guilty, _FORMS)):
-            file = None if item.model is None else f"stable_{place}.onnx"
-            if item.model is not None:
-                onnx.save(item.model, folder / f"stable_{place}.onnx")
-            forms.append(
-                {
-                    "form": item.form,
-                    "place": item.node,
-                    "words": item.words,
-                    "explained": item.explained,
-                    "file": file,
-                }
-            )
+            form = vars(item) | {"file": None}
+            if (model := form.pop("model")) is not None:
+                form["file"] = f"stable_{place}.onnx"
+                onnx.save(model, folder / form["file"])
+            forms.append(form)
         return {
             "forms": forms,
             "stable": stable_operators(self._proto) if blind else [],

@@ -26,8 +26,7 @@ from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import canonical_json
 from conrepair.runtime.reach import CONFINED
-from conrepair.systems.gradients import Gradients, Threaded
-from conrepair.systems.named import named
+from conrepair.systems.wrapped import Gradients, Threaded, named
 
 __all__ = ["Program", "Setting", "System"]
 
@@ -314,7 +313,7 @@ class System(abc.ABC):
         """
         return self.open(model, setting.with_options({**setting.options, "threads": count}), folder)
 
-    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
+    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable:
         """What gives a model's vector-Jacobian products; other arguments and errors are those of `open`.
 
         Args:
@@ -324,9 +323,9 @@ class System(abc.ABC):
             double: Whether in float64, by the plain setting.
 
         Returns:
-            See `conrepair.systems.gradients.Gradients`; None where the system doesn't train.
+            See `conrepair.systems.wrapped.Gradients`; the system `trains`.
         """
-        return Gradients(self.open(model, setting, folder)) if self.trains else None
+        return Gradients(self.open(model, setting, folder))
 
     def loaded(self, there: Model, setting: Setting, folder: Path) -> Runnable:
         """Compile and load what `converted` gave; it has that format's names.

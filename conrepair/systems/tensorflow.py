@@ -77,7 +77,7 @@ class Tensorflow(System):
         """Uncompiled as it is; XLA compiles for each size."""
         return setting if setting.backend == _EAGER else None
 
-    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
+    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable:
         """By a tape; in float64 of a file in which all is widened."""
         if double:
             path = folder / f"{model.sha256[:12]}.double.onnx"

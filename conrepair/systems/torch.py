@@ -74,7 +74,7 @@ class Torch(System):
     seconds = 50
     trains = True
 
-    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
+    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable:
         """By autograd; in float64 by a mode that widens what each operator reads."""
         options = {"second_opinion": True} if double else {**setting.options, "trains": True}
         return super().gradients(model, setting.with_options(options), folder)

@@ -1,7 +1,8 @@
-"""Why digits are lost, in words, and the network written so that they aren't: forms at the kernels at fault."""
+"""Kernels at fault: which of their operators are, in what form, in words, and the network written otherwise."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,13 +10,14 @@ import onnx
 
 from conrepair.forms.all_forms import FORMS, found, in_float64, rewritten, words
 from conrepair.forms.form import Place
+from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
 from conrepair.tracing.explaining import explains
-from conrepair.tracing.fused import inside
 from conrepair.tracing.propagation import Replayed
 
-__all__ = ["Candidate", "candidates", "in_other_form"]
+__all__ = ["Candidate", "candidates", "has_guilty_groups", "in_other_form", "taken_apart"]
 
+_GENERATED = "generated"
 _LIKELY = 0.5
 _WIDENED = "computed in float64"
 
@@ -26,17 +28,65 @@ class Candidate:
 
     Attributes:
         form: Its name; `_WIDENED` where no form is known.
-        node: That ends it.
+        place: The node that ends it.
         words: What's computed there and what helps.
         explained: How well its errors are those that were seen, 0 to 1; None where the values don't show it.
         model: With the stable form in its place; None where there's none.
     """
 
     form: str
-    node: str
+    place: str
     words: str
     explained: float | None
     model: onnx.ModelProto | None
+
+
+def has_guilty_groups(run: Replayed) -> bool:
+    """Whether a kernel of several operators generated an error."""
+    return any(item.change == _GENERATED and len(item.operators) > 1 for item in run.errors)
+
+
+def taken_apart(model: onnx.ModelProto, run: Replayed, network: Network, single: Replayed) -> list[Replayed]:
+    """Say of fused kernels that generated an error which of their operators did.
+
+    Args:
+        model: The network.
+        run: Of the build in question.
+        network: Built so that no operators are fused.
+        single: The same run of that.
+
+    Returns:
+        The run, its errors with `culprits`; and the culprits' own.
+    """
+    guilty = {item.tensor: item for item in single.errors if item.change == _GENERATED}
+    told, own = [], dict.fromkeys(guilty, False)
+    for item in run.errors:
+        if item.change == _GENERATED and len(item.operators) > 1:
+            found = [name for name in guilty if name in _inside(model, run, item.tensor)]
+            own |= dict.fromkeys(found, True)
+            item = dataclasses.replace(item, culprits=tuple(_operator(network, name) for name in found))
+        told.append(item)
+    kept = tuple(guilty[name] for name, is_culprit in own.items() if is_culprit)
+    return [dataclasses.replace(run, errors=tuple(told)), dataclasses.replace(single, errors=kept)]
+
+
+def _inside(model: onnx.ModelProto, run: Replayed, tensor: str) -> set[str]:
+    """Tensors that a kernel computes on its way to the one that's seen, and that one."""
+    writer = {name: node for node in model.graph.node for name in node.output}
+    found, pending = {tensor}, [tensor]
+    while pending:
+        node = writer.get(pending.pop())
+        for name in () if node is None else node.input:
+            if name in writer and name not in run.given and name not in found:
+                found.add(name)
+                pending.append(name)
+    return found
+
+
+def _operator(network: Network, tensor: str) -> str:
+    kernel = network.kernel(tensor)
+    operators = [] if kernel is None else [f"{kind} '{name}'" for name, kind in kernel.operators]
+    return ", ".join(operators) or tensor
 
 
 def candidates(model: onnx.ModelProto, runs: Sequence[Replayed], most: int) -> list[Candidate]:
@@ -50,10 +100,10 @@ def candidates(model: onnx.ModelProto, runs: Sequence[Replayed], most: int) -> l
     places = found(model)
     told: list[Candidate] = []
     for run in runs:
-        for tensor in (item.tensor for item in run.errors if item.change == "generated" and not item.culprits):
-            told += _of_kernel(model, run, tensor, inside(model, run, tensor), places)
+        for tensor in (item.tensor for item in run.errors if item.change == _GENERATED and not item.culprits):
+            told += _of_kernel(model, run, tensor, _inside(model, run, tensor), places)
     told.sort(key=lambda item: -(item.explained or 0.0))
-    unique = {(item.form, item.node): item for item in reversed(told)}
+    unique = {(item.form, item.place): item for item in reversed(told)}
     return sorted(unique.values(), key=lambda item: -(item.explained or 0.0))[:most]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fuzz_cases import case
 
-from conrepair.fuzz.network_facts import choices
+from conrepair.fuzz.finding import choices
 
 X = np.ones((1, 1, 4, 2), np.float32)
 

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from fuzz_cases import case
 
-from conrepair.fuzz.constants import drawn_constants, with_constants, with_fed_weights
+from conrepair.fuzz.fed import drawn_constants, with_constants, with_fed_weights
 from conrepair.fuzz.looking import other_answers
 
 TEXT = "g (float[2] a, float[2] b) => (float[2] y) { c = Mul (a, b) y = Add (c, a) }"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from fuzz_cases import case
 
-from conrepair.fuzz.network_facts import largest
+from conrepair.cases.sizes import largest
 
 
 def test_a_result_in_between_may_be_the_largest() -> None:

@@ -20,8 +20,7 @@ from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import InferenceError
 from conrepair.systems.system import Setting
-from conrepair.tracing.healing import REWRITTEN
-from conrepair.tracing.judging import Judged, write_judged
+from conrepair.tracing.judging import REWRITTEN, Judged, write_judged
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]>\ng (float[1, 3] x) => (float[1, 3] y) { h = Exp (x) y = Neg (h) }'
 X = np.array([[0.5, -1.0, 2.0]], np.float32)

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from conrepair.networks.network import CompiledKernel
-from conrepair.tracing.fused import has_guilty_groups, taken_apart
+from conrepair.tracing.formed import has_guilty_groups, taken_apart
 from conrepair.tracing.propagation import KernelError, Replayed
 
 MODEL = onnx.parser.parse_model(

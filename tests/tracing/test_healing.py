@@ -8,9 +8,8 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from conrepair.cases.bisection import Reduced
+from conrepair.cases.bisection import Reduced, fewest_that_heal
 from conrepair.forms.all_forms import float64_operators, rewritten
-from conrepair.tracing.healing import fewest_that_heal
 
 MODEL = onnx.parser.parse_model(
     '<ir_version: 8, opset_import: ["" : 17]> g (float[4] x) => (float[4] y) '

@@ -5,9 +5,7 @@ from __future__ import annotations
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.operators.elementwise import BINARY, UNARY
 from conrepair.accuracy.operators.normalizations import NORMALIZATIONS
-from conrepair.accuracy.operators.products import PRODUCTS
-from conrepair.accuracy.operators.reductions import REDUCTIONS
-from conrepair.accuracy.operators.windows import WINDOWS
+from conrepair.accuracy.operators.sums import PRODUCTS, REDUCTIONS, WINDOWS
 
 __all__ = ["FAMILIES"]
 

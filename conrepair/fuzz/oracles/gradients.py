@@ -17,9 +17,8 @@ from conrepair.fuzz.oracles.answers import faces
 from conrepair.fuzz.oracles.numbers import numbers
 from conrepair.fuzz.suspicion import GRADIENT, REFUSED, Suspicion
 from conrepair.fuzz.trial import how_ended
-from conrepair.runtime.errors import InferenceError
-from conrepair.systems.gradients import cotangent
 from conrepair.systems.system import Setting, System
+from conrepair.systems.wrapped import cotangent
 from conrepair.truth.disturbed import furthest, shaken, with_noise
 
 __all__ = ["Training", "gradients", "trained"]
@@ -77,7 +76,7 @@ def trained(case: Case, answers: Mapping[str, Array], system: System, setting: S
             words = f"the plain setting doesn't differentiate it: {type(error).__name__}: {error}"
             return Training(words=words, seconds=time.perf_counter() - begun)
         try:
-            runnable = _opened(case, system, setting, Path(made))
+            runnable = system.gradients(case.file(Path(made)), setting, Path(made))
             found = runnable.run(_fed(runnable, {**case.inputs, **given}))
         except Exception as error:  # noqa: BLE001 (as in a trial)
             return Training(ended=how_ended(GRADIENT, error, case), seconds=time.perf_counter() - begun)
@@ -95,18 +94,11 @@ def _expected(
     network, ones = with_noise(case.model)
     feeds = {**case.inputs, **ones, **given}
     noisy, plain = Case.of(network, {**case.inputs, **ones}), system.settings[system.plain]
-    wide, own = (_opened(noisy, system, plain, folder, double=double) for double in (True, False))
+    wide, own = (system.gradients(noisy.file(folder), plain, folder, double=double) for double in (True, False))
     exact = wide.run(_fed(wide, feeds))
     far = furthest((own.run(_fed(own, fed)) for fed in shaken(feeds)), exact)
     allowed = {name: np.where(np.isfinite(exact[name]), _MARGIN * found, np.inf) for name, found in far.items()}
     return exact, allowed
-
-
-def _opened(case: Case, system: System, setting: Setting, folder: Path, *, double: bool = False) -> Runnable:
-    runnable = system.gradients(case.file(folder), setting, folder, double=double)
-    if runnable is None:
-        raise InferenceError(f"{system.name} doesn't train")
-    return runnable
 
 
 def _fed(runnable: Runnable, feeds: Mapping[str, Array]) -> dict[str, Array]:

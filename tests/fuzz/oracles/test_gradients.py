@@ -51,9 +51,8 @@ class Changed(torch_system.Torch):
     def __init__(self, change: Any) -> None:
         self._change = change
 
-    def gradients(self, model: Any, setting: Any, folder: Path, *, double: bool = False) -> Runnable | None:
+    def gradients(self, model: Any, setting: Any, folder: Path, *, double: bool = False) -> Runnable:
         found = super().gradients(model, self.settings["eager"], folder, double=double)
-        assert found is not None
         return found if setting == self.settings["eager"] else Differing(found, self._change)
 
 
@@ -85,12 +84,11 @@ class OfWeights(Changed):
         super().__init__(lambda array: array)
         self._refuses = refuses
 
-    def gradients(self, model: Any, setting: Any, folder: Path, *, double: bool = False) -> Runnable | None:
+    def gradients(self, model: Any, setting: Any, folder: Path, *, double: bool = False) -> Runnable:
         fed = {item.name for item in onnx.load(model.path).graph.input}
         if self._refuses and "w" in fed:
             raise InferenceError("w must be constant")
         found = super().gradients(model, self.settings["eager"], folder, double=double)
-        assert found is not None
         return found if setting == self.settings["eager"] else Differing(found, off, only="w")
 
 
