@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, count, groupby
-from operator import attrgetter, not_
+from operator import attrgetter, not_, truediv
 from pathlib import Path
 
 import numpy as np
@@ -180,7 +180,8 @@ def _measured(judged: Sequence[_Judged], dtype: str, system: str) -> Measured:
     with np.errstate(all="ignore"):
         specials = () if case.size else tuple(special_words(worst.answer, worst.errors.truth[0], worst.inputs, dtype))
         form = likeliest_form({one.case: one.errors for one in judged}, dtype) if above or none else ""
-    bounds = [found / _bound(one.case, dtype) for found, one in zip(relative, judged, strict=True)]
+    # A sum of so many terms, added one after another, with a few roundings before and behind.
+    bounds = [(one.case.terms + _ROUNDINGS) * grid_of(element(dtype)).unit for one in judged]
     return Measured(
         system=system,
         dtype=dtype,
@@ -189,7 +190,7 @@ def _measured(judged: Sequence[_Judged], dtype: str, system: str) -> Measured:
         values=sum(int(one.errors.ordinary.sum()) for one in judged),
         ulps=float(worst.ulps.max(initial=0)),
         relative=max(relative),
-        of_bound=max(bounds) if case.size else None,
+        of_bound=max(map(truediv, relative, bounds)) if case.size else None,
         at=worst.at(worst.place) if above or not none else "",
         above=above,
         region=_region(judged, wrong) if above else "",
@@ -198,11 +199,6 @@ def _measured(judged: Sequence[_Judged], dtype: str, system: str) -> Measured:
         form=form,
         specials=specials,
     )
-
-
-def _bound(case: Case, dtype: str) -> float:
-    """What a sum of so many terms may be off, added one after another, with a few roundings before and behind."""
-    return (case.terms + _ROUNDINGS) * grid_of(element(dtype)).unit
 
 
 def _region(judged: Sequence[_Judged], places: Sequence[Array]) -> str:

@@ -224,10 +224,8 @@ def _one_size(
         return Looked(REFUSED, None, f"{end.stage}: {end.error}: {end.message}", trial.seconds)
     model = case.model
     drawn = any(node.op_type in RANDOM for node in nodes_of(model.graph))
-    if strict or other is None or _is_other(setting):  # who is accused doesn't say how answers look
-        right: Mapping[str, Array] = declared(model)
-    else:
-        right = other
+    trusted = None if strict or _is_other(setting) else other  # who is accused doesn't say how answers look
+    right: Mapping[str, Array] = declared(model) if trusted is None else trusted
     if (first := next(_without_truth(trial, right, drawn=drawn), None)) is not None:
         if end is not None and has_specials(case) and not (first.kind in ENDS and _computed(case)):
             return Looked(REFUSED, None, f"{end.stage}, numbers that it may refuse: {end.message}", trial.seconds)
@@ -235,8 +233,7 @@ def _one_size(
     if drawn:
         return Looked(UNJUDGED, None, "the network draws numbers", trial.seconds)
     given = trial.answers[0]
-    alike = _equal(given, trial.otherwise)
-    if other is not None and not strict and not _is_other(setting) and alike and _equal(given, other):
+    if trusted is not None and _equal(given, trial.otherwise) and _equal(given, trusted):
         return Looked(RIGHT, None, "", trial.seconds)
     try:
         return _judged(case, trial, other, witness=not _is_other(setting))
@@ -326,8 +323,7 @@ def _compared(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, wi
     found = itertools.chain(
         threads(given, trial.otherwise, allowed or {}), differing(given, other, allowed) if witness else ()
     )
-    first = next(found, None)
-    if first is not None:
+    if (first := next(found, None)) is not None:
         return Looked(SUSPECT, first, "", seconds)
     if not witness:
         return unjudged

@@ -92,16 +92,11 @@ class Suspicion:
         """
         return self.stage, self.error, self.words_without(operators), self.place
 
-    @property
-    def words(self) -> str:
-        """The message without what changes from case to case: numbers, names in quotes, places."""
-        return self.words_without(())
-
     def words_without(self, operators: Collection[str]) -> str:
-        """The same without the operators' names, too: one function serves many.
+        """The message without what changes from case to case: numbers, names in quotes, places, operators.
 
         Args:
-            operators: Of the case.
+            operators: Of the case: one function serves many.
         """
         message = self.message
         for name in sorted(operators, key=len, reverse=True):

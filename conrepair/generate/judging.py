@@ -118,7 +118,7 @@ def _of_one(
     if expected.shape != found.shape:
         return ResultDifference(name, None, expected.size)
     if is_real(expected):
-        relative, absolute = _TOLERANCES[min(coarsest, expected.dtype.name, key=_precision)]
+        relative, absolute = _TOLERANCES[max(coarsest, expected.dtype.name, key=list(_TOLERANCES).index)]
         one, other = expected.astype(np.float64), found.astype(np.float64)
         with np.errstate(invalid="ignore"):
             wrong = ~(np.abs(one - other) <= absolute + relative * np.abs(one))
@@ -130,7 +130,3 @@ def _of_one(
     apart = np.abs(np.asarray(one - other)[wrong].astype(np.float64))
     largest = float(apart.max())
     return ResultDifference(name, largest if np.isfinite(largest) else None, int(wrong.sum()))
-
-
-def _precision(dtype: str) -> int:
-    return list(_TOLERANCES)[::-1].index(dtype)

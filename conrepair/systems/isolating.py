@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from conrepair.cases.bisection import smallest_failing
@@ -114,9 +114,5 @@ class _Search:
 
     def result(self, *, exact: bool) -> Isolated:
         """What's known so far; causes that hold another one aren't smallest."""
-        return Isolated(tuple(self._smallest()), tuple(self._heals), self.tries, exact)
-
-    def _smallest(self) -> Iterator[frozenset[int]]:
-        for cause in self._causes:
-            if not any(other < cause for other in self._causes):
-                yield cause
+        causes = (cause for cause in self._causes if not any(other < cause for other in self._causes))
+        return Isolated(tuple(causes), tuple(self._heals), self.tries, exact)

@@ -112,7 +112,10 @@ class Tvm(System):
 
     def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
         """A build, whose kernels can be run one by one."""
-        return open_build(self._built(model, setting, folder).folder, model)
+        found = self.open(model, setting, folder)
+        if not isinstance(found, TvmRunnable):
+            raise ConversionError("a build on another machine can't be looked into; build for this one")
+        return open_build(found.folder, model)
 
     def with_threads(self, opened: Runnable, model: Model, setting: Setting, folder: Path, count: int) -> Runnable:
         """The same build in a pool that has so many at work."""
@@ -163,12 +166,6 @@ class Tvm(System):
             threads=_POOL.format(options.threads) if options.threads else "",
         )
         return Program(load, _RUN, '{"applications": leave_out.ran, "target": str(target)}')
-
-    def _built(self, model: Model, setting: Setting, folder: Path) -> TvmRunnable:
-        found = self.open(model, setting, folder)
-        if not isinstance(found, TvmRunnable):
-            raise ConversionError("a build on another machine can't be looked into; build for this one")
-        return found
 
 
 def _unsaid(options: TvmOptions) -> bool:

@@ -145,17 +145,12 @@ def _of_kernel(
                     continue
                 score = None
         named = True
-        yield _candidate(model, place, score)
+        yield Candidate(place.form, place.nodes[0], words([place])[0], score, _written(model, place))
     if not named:
         node = next(item for item in model.graph.node if tensor in item.output)
         place = Place("", 0, node.op_type, (node.name or tensor,), tuple(node.input), tensor)
         said = _unknown(node.op_type, place.nodes[0])
         yield Candidate(_WIDENED, place.nodes[0], said, None, _written(model, place))
-
-
-def _candidate(model: onnx.ModelProto, place: Place, score: float | None) -> Candidate:
-    (said,) = words([place])
-    return Candidate(place.form, place.nodes[0], said, score, _written(model, place))
 
 
 def _written(model: onnx.ModelProto, place: Place) -> onnx.ModelProto | None:

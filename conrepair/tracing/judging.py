@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,32 +101,21 @@ def deviation_of(
     blamed = "both" if len(wrong) > 1 else next(iter(wrong), "")
     place = _worst(one, two, exact, bound) if wrong else found.index
     values = {"setting": float(one[place]), "against": float(two[place]), "exact": float(exact[place])}
-    return Deviation(
-        output,
-        sample,
-        found.kind,
-        blamed,
-        place,
-        values,
-        float(bound[place]),
-        dataclasses.replace(_errors(two, exact), over=found.two.bounds),
-        optimization,
-        dataclasses.replace(_errors(one, exact), over=found.one.bounds),
-        estimated is not None and bool(estimated[place]),
-    )
+    framework, total = _errors(two, exact, found.two.bounds), _errors(one, exact, found.one.bounds)
+    seen = output, sample, found.kind, blamed, place, values, float(bound[place])
+    return Deviation(*seen, framework, optimization, total, estimated is not None and bool(estimated[place]))
 
 
 def _relative(one: Array, two: Array) -> Array:
     return relative_to(distances(one, two), np.where(np.isfinite(two), two, 0.0))
 
 
-def _errors(given: Array, other: Array) -> Errors:
+def _errors(given: Array, other: Array, over: float | None = None) -> Errors:
     relative = _relative(given, other)
-    if not relative.size:
-        return Errors(0.0, 0.0, 0.0)
     finite = relative[np.isfinite(relative)]
     mean = float(finite.mean()) if finite.size else float("inf")
-    return Errors(float(relative.max()), mean, float(ulps(given, other).max()) if given.dtype.kind == "f" else 0.0)
+    units = float(ulps(given, other).max()) if given.dtype.kind == "f" else 0.0
+    return Errors(float(relative.max()), mean, units, over)
 
 
 def _worst(one: Array, two: Array, exact: Array, bound: Array) -> tuple[int, ...]:

@@ -153,31 +153,16 @@ def replay(
         incoming = max((outgoing[item] for item in reads if item in outgoing), default=0.0)
         introduced = _largest_error(alone[name], right[name])
         over = beside(alone[name], right[name], bound[name]).bounds
-        found.append(
-            KernelError(
-                name,
-                *_computed_by(network, name),
-                reads,
-                incoming,
-                introduced,
-                over,
-                outgoing[name],
-                _change(
-                    max(incoming, _LEAST.get(graph.tensors[name].dtype, _ROUNDING)),
-                    introduced,
-                    over,
-                    outgoing[name],
-                    differs=name in differs,
-                ),
-                bool(np.isfinite(values[name])[np.isfinite(exact[name])].all()),
-                apart.get(name),
-            )
-        )
+        least = max(incoming, _LEAST.get(graph.tensors[name].dtype, _ROUNDING))
+        change = _change(least, introduced, over, outgoing[name], differs=name in differs)
+        finite = bool(np.isfinite(values[name])[np.isfinite(exact[name])].all())
+        own = name, *_computed_by(network, name), reads
+        found.append(KernelError(*own, incoming, introduced, over, outgoing[name], change, finite, apart.get(name)))
     return Replayed(tuple(found), values, {**feeds, **given}, alone, right)
 
 
 def _largest_error(given: Array, exact: Array) -> float:
-    """Of an element, relative to the root of mean squares of what's finite; infinite for NaN."""
+    """Of an element, relative to the root of mean squares of what's finite; infinite for NaN and other shapes."""
     real = np.isfinite(exact)
     if not np.array_equal(np.isfinite(given), real):
         return float("inf")
@@ -263,16 +248,10 @@ def matched(one: Mapping[str, Array], two: Mapping[str, Array]) -> list[KernelPa
     left = dict.fromkeys(name for name in two if name not in pairs)
     for name in one:
         if name not in pairs:
-            rest = ((_distance(one[name], two[other]), other) for other in left)
+            rest = ((_largest_error(two[other], one[name].astype(np.float64)), other) for other in left)
             apart, other = min(rest, default=(np.inf, ""))
             pairs[name] = KernelPair(name, None, 0.0)
             if apart < _MOST_OF_IT:
                 pairs[name] = KernelPair(name, other, 1 - apart)
                 del left[other]
     return [pairs[name] for name in one]
-
-
-def _distance(one: Array, two: Array) -> float:
-    if one.shape != two.shape:
-        return float("inf")
-    return _largest_error(two, one.astype(np.float64))

@@ -66,14 +66,12 @@ class Agreed:
         referees: That group; one alone is believed by nobody else.
         refused: Why the others don't answer, by referee.
         disagreements: Between the first of the group and those who say otherwise.
-        bounded: The running bound that was taken as the measure; None where ONNX's reference can't run the network.
     """
 
     truth: Mapping[str, Array]
     referees: tuple[str, ...]
     refused: Mapping[str, str]
     disagreements: tuple[Disagreement, ...]
-    bounded: Bounded | None
 
 
 def agreed(
@@ -102,7 +100,7 @@ def agreed(
     groups = [tuple(two for two in answers if one == two or not apart[one, two]) for one in answers]
     group = max(groups, key=len, default=())
     found = [item for two in answers if two not in group for item in apart[group[0], two]]
-    return Agreed(answers[group[0]] if group else {}, group, refused, tuple(found), bounded)
+    return Agreed(answers[group[0]] if group else {}, group, refused, tuple(found))
 
 
 def _apart(

@@ -15,7 +15,7 @@ _NAME = st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size
 
 
 def words(message: str) -> str:
-    return Suspicion("exception", "load", "Error", message).words
+    return Suspicion("exception", "load", "Error", message).words_without(())
 
 
 @pytest.mark.parametrize(
