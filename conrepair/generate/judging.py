@@ -12,7 +12,7 @@ import onnx
 from conrepair.generate.running import RefusedError, run
 from conrepair.metrics.ulps import is_real
 from conrepair.truth.bound import Analysis
-from conrepair.truth.judging import beside
+from conrepair.truth.judging import beside, distances
 from conrepair.truth.referees import CannotJudgeError, OnnxReference
 
 __all__ = ["ResultDifference", "difference", "optimized", "refereed"]
@@ -117,16 +117,12 @@ def _of_one(
 ) -> ResultDifference | None:
     if expected.shape != found.shape:
         return ResultDifference(name, None, expected.size)
+    apart, allowed = distances(expected, found), np.zeros(expected.shape)
     if is_real(expected):
         relative, absolute = _TOLERANCES[max(coarsest, expected.dtype.name, key=list(_TOLERANCES).index)]
-        one, other = expected.astype(np.float64), found.astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            wrong = ~(np.abs(one - other) <= absolute + relative * np.abs(one))
-    else:
-        one, other = expected.astype(object), found.astype(object)  # whole numbers of 64 bits, exactly
-        wrong = np.asarray(expected != found)
+        allowed = absolute + relative * np.abs(expected.astype(np.float64))
+    wrong = ~(apart <= allowed)
     if not wrong.any():
         return None
-    apart = np.abs(np.asarray(one - other)[wrong].astype(np.float64))
-    largest = float(apart.max())
+    largest = float(apart[wrong].max())
     return ResultDifference(name, largest if np.isfinite(largest) else None, int(wrong.sum()))

@@ -141,7 +141,8 @@ def replay(
     alone = network.segment((*feeds, *seen), seen).run({**feeds, **given})
     right, bound = pieces({**feeds, **given})
     outgoing = {name: _largest_error(values[name], exact[name]) for name in seen}
-    sources = _sources(network, seen)
+    feeding = graph.feeding({*seen, *graph.inputs})
+    sources = {name: feeding[name] for name in seen}
     there = {} if other is None else _alone(other, {**feeds, **given}, sources)
     apart = {name: float(ulps(alone[name], array.astype(np.float64)).max()) for name, array in there.items()}
     differs = {name for name, units in apart.items() if units}
@@ -205,32 +206,11 @@ def _change(incoming: float, introduced: float, over: float, outgoing: float, *,
     return "passed on"
 
 
-def _sources(network: Network, seen: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The nearest tensors in front of each, that can be seen or are inputs."""
-    graph = network.graph
-    ends = {*seen, *graph.inputs}
-    writer = {name: node for node in graph.nodes for name in node.outputs}
-    found = {}
-    for name in seen:
-        reads: dict[str, None] = {}
-        pending, passed = [name], {name}
-        while pending:
-            node = writer.get(pending.pop())
-            for read in () if node is None else node.inputs:
-                if read in ends:
-                    reads[read] = None
-                elif read not in passed:
-                    passed.add(read)
-                    pending.append(read)
-        found[name] = tuple(reads)
-    return found
-
-
 def _computed_by(network: Network, tensor: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     kernel = network.kernel(tensor)
     if kernel is not None:
         return kernel.functions, tuple(kind for _, kind in kernel.operators)
-    node = next(item for item in network.graph.nodes if tensor in item.outputs)
+    node = network.graph.producers[tensor]
     return (node.layer,), (node.native,)
 
 

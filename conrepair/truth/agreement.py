@@ -11,7 +11,7 @@ import onnx
 from conrepair.metrics.ulps import grid_of
 from conrepair.operators.record import Array
 from conrepair.truth.bound import Analysis, Bounded
-from conrepair.truth.judging import distances, worst_of
+from conrepair.truth.judging import TEXTS, beside
 from conrepair.truth.referees import CannotJudgeError, Referee
 
 __all__ = ["Agreed", "Disagreement", "agreed"]
@@ -112,16 +112,12 @@ def _apart(
         if mine.shape != theirs.shape:
             found.append(Disagreement(tensor, (one, np.nan), (two, np.nan), (), np.inf, mine.size))
             continue
-        if mine.dtype.kind in "OUS":
-            differ, over = mine != theirs, np.where(mine != theirs, np.inf, 0.0)
-        else:
-            gap = distances(mine, theirs)
+        texts, allowed = mine.dtype.kind in TEXTS, np.zeros(mine.shape)
+        if not texts:
             allowed = np.abs(mine) * 2.0**-40 if bounded is None else bounded.bound[tensor] * _FINER * ROUNDINGS
-            with np.errstate(all="ignore"):
-                differ, over = gap > allowed, np.where(gap > allowed, gap / allowed * ROUNDINGS, 0.0)
-        if differ.any():
-            index = worst_of(over)
-            values = [np.nan if array.dtype.kind in "OUS" else float(array[index]) for array in (mine, theirs)]
-            count = int(differ.sum())
-            found.append(Disagreement(tensor, (one, values[0]), (two, values[1]), index, float(over[index]), count))
+        side = beside(theirs, mine, allowed)
+        if side.beyond:
+            values = [np.nan if texts else float(array[side.index]) for array in (mine, theirs)]
+            sides, over = ((one, values[0]), (two, values[1])), side.bounds * ROUNDINGS
+            found.append(Disagreement(tensor, *sides, side.index, over, side.beyond))
     return found

@@ -10,10 +10,13 @@ import numpy as np
 from conrepair.metrics.ulps import grid_of
 from conrepair.operators.record import Array
 
-__all__ = ["LARGE", "Judgement", "Side", "beside", "distances", "in_bounds", "judge", "stored", "worst_of"]
+__all__ = ["LARGE", "TEXTS", "Judgement", "Side", "beside", "distances", "in_bounds", "judge", "stored", "worst_of"]
 
 LARGE = 1e-3
 """Relative difference of an element from which on two right answers are called ill-conditioned."""
+
+TEXTS = frozenset("OUST")
+"""Kinds of arrays that hold no numbers."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +113,14 @@ def stored(dtype: Any, truth: Array, ulps: float = 1.0) -> Array:
 
 
 def distances(one: Array, two: Array) -> Array:
-    """Between elements; infinite where one side isn't finite and the other isn't the same.
+    """Between elements; infinite where one side isn't finite and the other isn't the same, and of other texts.
 
     Args:
-        one: Numbers of any type.
+        one: Numbers of any type, or texts.
         two: The same shape.
     """
+    if one.dtype.kind in TEXTS:
+        return np.where(one == two, 0.0, np.inf)
     if one.dtype == two.dtype and one.dtype.kind in "iu":  # of 64 bits they are more than a float64 holds
         larger, smaller = np.maximum(one, two), np.minimum(one, two)
         return (larger.astype(np.uint64) - smaller.astype(np.uint64)).astype(np.float64)

@@ -11,11 +11,10 @@ import numpy as np
 from conrepair.cases.case import Array
 from conrepair.fuzz.oracles.numbers import differing
 from conrepair.fuzz.suspicion import THREADS, Suspicion
-from conrepair.truth.judging import LARGE, distances
+from conrepair.truth.judging import LARGE, TEXTS, distances
 
 __all__ = ["again", "faces", "threads"]
 
-_TEXTS = set("OUST")
 _KINDS = ("layout", "chance")  # of the second run, and of those behind it
 
 
@@ -30,7 +29,7 @@ def faces(given: Mapping[str, Array], right: Mapping[str, Array]) -> Iterator[Su
         yield Suspicion("outputs", "answers", message=f"there is no output {', '.join(missing)}")
     for name in (name for name in right if name in given):
         mine, other = given[name], right[name]
-        if mine.dtype != other.dtype and not {mine.dtype.kind, other.dtype.kind} <= _TEXTS:
+        if mine.dtype != other.dtype and not {mine.dtype.kind, other.dtype.kind} <= TEXTS:
             words = f"{name} is of {mine.dtype.name} and should be of {other.dtype.name}"
             yield Suspicion("type", "answers", f"{mine.dtype.name} for {other.dtype.name}", words, output=name)
         if mine.shape != other.shape:
@@ -55,7 +54,7 @@ def again(answers: Sequence[Mapping[str, Array]]) -> Iterator[Suspicion]:
 def _alike(one: Array, two: Array) -> bool:
     if one.shape != two.shape:
         return False
-    if one.dtype.kind in _TEXTS:
+    if one.dtype.kind in TEXTS:
         return bool(np.array_equal(one, two))
     if one.tobytes() == two.tobytes():
         return True
