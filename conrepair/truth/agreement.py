@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -58,40 +59,29 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Agreed:
-    """What a network computes on some inputs.
+    """Who says the same of what a network computes on some inputs.
 
     Attributes:
-        truth: Of the largest group of referees that agree on all outputs, the first one's answers; empty where nobody
-            answered.
-        referees: That group; one alone is believed by nobody else.
-        refused: Why the others don't answer, by referee.
+        referees: The largest group that agrees on all outputs; one alone is believed by nobody else.
         disagreements: Between the first of the group and those who say otherwise.
     """
 
-    truth: Mapping[str, Array]
     referees: tuple[str, ...]
-    refused: Mapping[str, str]
     disagreements: tuple[Disagreement, ...]
 
 
-def agreed(
-    referees: Sequence[Referee], model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str] = ()
-) -> Agreed:
-    """Ask all referees, and compare their answers by what rounding in float64 explains.
+def agreed(referees: Sequence[Referee], model: onnx.ModelProto, feeds: Mapping[str, Array]) -> Agreed:
+    """Ask all referees, and compare answers by what rounding in float64 explains; some can't run every network.
 
     Args:
         referees: In the order in which they're believed.
         model: In its own types.
         feeds: In the same.
-        tensors: Those on the way that are asked for, too.
     """
     answers: dict[str, Mapping[str, Array]] = {}
-    refused: dict[str, str] = {}
     for referee in referees:
-        try:
-            answers[referee.name] = referee.answers(model, feeds, tensors)
-        except CannotJudgeError as error:
-            refused[referee.name] = str(error)
+        with contextlib.suppress(CannotJudgeError):
+            answers[referee.name] = referee.answers(model, feeds)
     try:
         bounded = Analysis(model).at(feeds)
     except Exception:  # noqa: BLE001 (the reference raises a dozen types; it has said so as a referee)
@@ -100,7 +90,7 @@ def agreed(
     groups = [tuple(two for two in answers if one == two or not apart[one, two]) for one in answers]
     group = max(groups, key=len, default=())
     found = [item for two in answers if two not in group for item in apart[group[0], two]]
-    return Agreed(answers[group[0]] if group else {}, group, refused, tuple(found))
+    return Agreed(group, tuple(found))
 
 
 def _apart(
