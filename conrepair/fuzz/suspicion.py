@@ -47,8 +47,7 @@ class Suspicion:
         kind: "exception", "crash", "hang", "memory", "numbers", "not finite", "shape", "type", "outputs", "chance"
             (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one),
             "threads" (hangs on how many there are), "slower" (than with most left out), or "differs": from
-            another system by more than rounding explains, where nobody computes exact values. "refused" is no fault:
-            it's said that something isn't taken.
+            another system by more than rounding explains, where nobody computes exact values.
         stage: In which it was seen; "answers" of those, "sizes" where further ones of a build are wrong,
             "refusal" where optimizations alone make something of it that isn't taken.
         error: The exception's type, or the signal.
