@@ -85,7 +85,7 @@ def as_scores(array: Array) -> Array | None:
     return array if is_scores(array) else None
 
 
-def right_answers(array: Array, labels: Sequence[int | None]) -> tuple[int, int] | None:
+def right_answers(array: Array, labels: Sequence[int | None], k: int = 1) -> tuple[int, int] | None:
     """Right answers and labelled samples; None without labels or class scores.
 
     A model with a background class in front (1001 classes) is read with its labels shifted by one.
@@ -93,14 +93,15 @@ def right_answers(array: Array, labels: Sequence[int | None]) -> tuple[int, int]
     Args:
         array: An output, samples first.
         labels: One for each sample; None where it isn't known.
+        k: An answer is right that has the label among so many best classes.
     """
     known = [index for index, label in enumerate(labels) if label is not None]
     scores = as_scores(array)
     if not known or scores is None:
         return None
-    best = top_k(scores, 1)[0][:, 0]
+    best = top_k(scores, min(k, scores.shape[1]))[0]
     shift = 1 if scores.shape[1] == _WITH_BACKGROUND else 0
-    return sum(int(best[index]) == int(labels[index] or 0) + shift for index in known), len(known)
+    return sum(int(labels[index] or 0) + shift in best[index] for index in known), len(known)
 
 
 def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> bool:

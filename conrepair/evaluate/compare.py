@@ -23,6 +23,7 @@ from conrepair.evaluate.draws import judge_draws
 from conrepair.evaluate.evidence import Evidence, Known, beside_exact, by_arithmetic, fits_of
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.own_metrics import Metric, measured
+from conrepair.evaluate.own_tests import ForTests, for_tests
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.row_sets import RowSet, in_rows
 from conrepair.evaluate.run import Run
@@ -61,6 +62,7 @@ __all__ = [
 Array = npt.NDArray[Any]
 
 _MOST = 0.5  # of an output's values
+_RIGHT = {Verdict.EQUIVALENT, Verdict.NOISE}
 _HIDES = 2.0  # times the relative error of all values that a slice's is, from which on it's told
 
 
@@ -115,6 +117,7 @@ class OutputComparison:
         hidden: Relative L2 of the wrongest slice, where that of all values hides it; 0 elsewhere.
         fits: How well each arithmetic explains the difference, of those that were simulated.
         metrics: What a user's own say, by their names.
+        tests: A tolerance for tests of a user's own, where the target is right; None elsewhere.
     """
 
     pair: OutputPair
@@ -129,6 +132,7 @@ class OutputComparison:
     hidden: float = 0.0
     fits: tuple[Fit, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
+    tests: ForTests | None = None
 
     @property
     def decisive(self) -> float:
@@ -325,7 +329,7 @@ def _measured(
     if verdict.severity <= output.verdict.severity:
         return replace(output, metrics=values, notes=(*output.notes, *filter(None, [words])))
     reason = f"{words} (its numbers: {output.verdict}, {output.reason})"
-    return replace(output, metrics=values, verdict=verdict, reason=reason, open=False)
+    return replace(output, metrics=values, verdict=verdict, reason=reason, open=False, tests=None)
 
 
 def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance: Tolerance, floor: float) -> str:
@@ -346,11 +350,11 @@ def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance:
     return words
 
 
-def accuracy(run: Run, labels: Sequence[int | None]) -> tuple[int, int] | None:
-    """Right answers and labelled samples, of the first output; None without labels or class scores."""
+def accuracy(run: Run, labels: Sequence[int | None], k: int = 1) -> tuple[int, int] | None:
+    """Right answers (in the top k) and labelled samples, of the first output; None without labels or scores."""
     if not run.outputs or run.outputs[0].name in run.lengths:
         return None
-    return right_answers(run.arrays[run.outputs[0].name], labels)
+    return right_answers(run.arrays[run.outputs[0].name], labels, k)
 
 
 def _compare_output(
@@ -440,6 +444,9 @@ def _compare_output(
         open=may_be_rounding,
         hidden=found.hidden,
         fits=fits_of(one, two, others, tolerance.noise_margin * floor.relative_l2) if random is None else (),
+        tests=None
+        if case.exactly(one, two) or verdict not in _RIGHT
+        else for_tests(error, floor.relative_l2, tolerance.noise_margin),
     )
 
 

@@ -190,6 +190,20 @@ class LayerRow:
     source_nodes: tuple[str, ...] = ()
     target_nodes: tuple[str, ...] = ()
 
+    @property
+    def introduced_sqnr_db(self) -> float:
+        """Signal to quantization noise of the introduced error, in decibel; infinite where there's none."""
+        return _sqnr_db(self.introduced_error)
+
+    @property
+    def full_run_sqnr_db(self) -> float:
+        """The same of the full run's."""
+        return _sqnr_db(self.full_run_error)
+
+
+def _sqnr_db(relative_l2: float) -> float:
+    return -20 * math.log10(relative_l2) if relative_l2 else math.inf
+
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:

@@ -12,6 +12,7 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
 from conrepair.report.localization.naming import names_of
+from conrepair.report.output_table import FEW, output_table, tests_of
 from conrepair.report.repair.summary import advice_line, conversion_lines, repair_line
 from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.terminal import SafeConsole
@@ -79,7 +80,18 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
         table.add_row(*(shown[column.title] for column in columns))
     more = len(result.rows) - len(shown_rows)
     left = [Text(f"and {more} more, in result.json", style="dim")] if more else []
-    return Group(table, *left, *_matrices(result), *_remarks(result, files=files))
+    return Group(table, *left, *_outputs(result), *_matrices(result), *_remarks(result, files=files))
+
+
+def _outputs(result: AuditResult) -> list[RenderableType]:
+    """Each output in numbers, where they're few."""
+    head, *lines = output_table(shown := result.rows[:FEW], result) or [()]
+    if not 0 < len(lines) <= FEW or len(shown) < len(result.rows):
+        return []
+    table = Table(*head, box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for line in lines:
+        table.add_row(*line)
+    return [Text(""), table]
 
 
 def _matrices(result: AuditResult) -> list[RenderableType]:
@@ -181,6 +193,8 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
     for row in result.rows[:_ROWS]:
         label, found = (f"{row.label}: ", "bold"), row.localized.result
         lines += [Text.assemble(label, note) for note in row_notes(row)]
+        if result.kind == "compare":
+            lines += [Text.assemble(label, words) for words in tests_of(row)]
         if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
             continue
         if row.reason in said and row.problem is not None:

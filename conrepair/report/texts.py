@@ -45,8 +45,10 @@ _INPUTS = (
 
 def _comparisons_csv(comparisons: Iterable[Comparison]) -> str:
     """One line for each output of each comparison; no answers where outputs aren't scores of classes."""
-    rows = (_compared(comparison, output) for comparison in comparisons for output in comparison.outputs)
-    return csv_text(_COMPARED, rows)
+    compared = [(item, output) for item in comparisons for output in item.outputs]
+    own = list(dict.fromkeys(name for _, output in compared for name in output.metrics))
+    rows = ([*_compared(item, output), *map(output.metrics.get, own)] for item, output in compared)
+    return csv_text([*_COMPARED, *own], rows)
 
 
 def _compared(comparison: Comparison, output: OutputComparison) -> list[object]:

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 
 from conrepair.evaluate.compare import Comparison, OutputComparison
+from conrepair.evaluate.own_tests import for_tests
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import HALF_PRECISIONS, Floor, Verdict, judge, rounding_could_excuse
 from conrepair.metrics.tensors import TensorError
@@ -72,7 +73,9 @@ def _output(output: OutputComparison, old: Tolerance, new: Tolerance) -> tuple[O
     unmeasured = not output.floor_measured and rounding_could_excuse(error, floor, new, exact=False)
     if verdict is Verdict.FAULTY and output.verdict.is_right and unmeasured:
         verdict, reason = Verdict.UNDECIDED, f"{reason}; how much of it is rounding wasn't measured"
-    return replace(output, error=error, verdict=verdict, reason=reason), ""
+    right = verdict in {Verdict.EQUIVALENT, Verdict.NOISE}
+    tests = for_tests(error, floor.relative_l2, new.noise_margin) if right else None
+    return replace(output, error=error, verdict=verdict, reason=reason, tests=tests), ""
 
 
 def _within(error: TensorError, old: Tolerance, new: Tolerance) -> bool | None:

@@ -22,7 +22,8 @@ __all__ = ["COLUMNS", "layers_csv", "step_texts"]
 # layers.csv: one row per pair of tensors; ranking.csv: one per layer that was ranked by its suspiciousness.
 
 _NODES = {"source_nodes", "target_nodes"}
-COLUMNS = ("order", *(item.name for item in dataclasses.fields(LayerRow) if item.name not in {"order", *_NODES}))
+_FIELDS = (item.name for item in dataclasses.fields(LayerRow) if item.name not in {"order", *_NODES})
+COLUMNS = ("order", *_FIELDS, "introduced_sqnr_db", "full_run_sqnr_db")
 
 _RANKED = ("rank", "target_layer", "source_layer", "share", "rank_sum", "elements", "params_mean_diff", "not_tested")
 

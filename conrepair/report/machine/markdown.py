@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from conrepair.report.machine.targets import Target, TestOutcome, targets_of
+from conrepair.report.output_table import FEW, output_table
 from conrepair.report.page.overview import overview
 from conrepair.report.result import AuditResult
 from conrepair.runtime.words import number, printable, shortened
@@ -37,6 +38,10 @@ def summary_markdown(result: AuditResult) -> str:
     if told.repairs:
         ends[:0] = [f"**repair:** {_text(item.words)}; before: {_text(item.before)}; now: {_text(item.after)}\n"
                     for item in told.repairs[:3]]  # fmt: skip
+    head, *lines = output_table(result.rows, result) or [()]
+    if 0 < len(lines) <= FEW:
+        cells = [[_text(shortened(cell, _NAME)) for cell in line] for line in lines]
+        ends[:0] = [*map(_row, [head, ["---"] * len(head), *cells]), ""]
     versions = ", ".join(f"conrepair {text}" for name, text in result.versions.items() if name == "conrepair")
     ends.append(f"<sub>{_text(told.seen)} {result.seconds:.0f} s. {_text(versions)}</sub>\n")
     room = _ROOM - sum(map(len, [*parts, *ends]))

@@ -81,7 +81,7 @@ def targets_data(result: AuditResult) -> list[dict[str, Any]]:
 
 
 def _layer(row: LayerRow) -> dict[str, Any]:
-    value: dict[str, Any] = encode(row)
+    value: dict[str, Any] = encode(row) | {"introduced_sqnr_db": encode(row.introduced_sqnr_db)}
     del value["source_nodes"], value["target_nodes"], value["order"]
     return value
 

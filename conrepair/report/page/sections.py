@@ -9,6 +9,7 @@ from typing import Any
 
 from conrepair.localization.suspiciousness import Suspiciousness
 from conrepair.report.encode import encode
+from conrepair.report.output_table import output_table, tests_of
 from conrepair.report.page.anchors import section_of
 from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
@@ -64,6 +65,7 @@ class Section(PageCell):
         row: All of it.
         title: Model, conversion and place.
         notes: What a person should know.
+        outputs: Titles, and a line for each output.
         problems: What failed, with the tool's last words.
         data: What the script draws; none where layers weren't looked at.
         inputs: Those that differ most.
@@ -75,6 +77,7 @@ class Section(PageCell):
     row: Row
     title: str
     notes: tuple[str, ...] = ()
+    outputs: Sequence[tuple[str, ...]] = ()
     problems: tuple[Problem, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     inputs: ShownInputs | None = None
@@ -96,7 +99,7 @@ def sections(result: AuditResult, readable: Readable) -> list[Section]:
 
 def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) -> Section:
     found = row.localized.result
-    notes = [*row_notes(row), *(found.notes if found is not None else ())]
+    notes = [*row_notes(row), *tests_of(row), *(found.notes if found is not None else ())]
     if row.mending is not None:
         notes += conversion_lines(row.mending)
     problems = (row.problem, row.localized.problem, row.repaired.problem)
@@ -106,6 +109,7 @@ def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) 
         row=row,
         title=f"{name_of(row, result)} on {row.backend}",
         notes=tuple(dict.fromkeys(notes)),
+        outputs=output_table([row], result),
         problems=tuple(dict.fromkeys(problem for problem in problems if problem is not None)),
         data=layers_data(steps[row.localized.explaining], result) if steps else {},
         inputs=shown_inputs(row, result, readable),
