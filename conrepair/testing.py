@@ -46,6 +46,7 @@ class LocalizeOptions(TypedDict, total=False):
     atol: float | None
     tolerance: Mapping[str, Mapping[str, float]] | Sequence[str] | str
     metrics: Any
+    max_drop: Mapping[str, float] | Sequence[str] | str
     strict_signature: bool
     batch_size: int
     margin: float

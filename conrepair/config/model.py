@@ -15,7 +15,7 @@ from conrepair.config.generate import GenerateConfig
 from conrepair.config.rules import LOCAL_DEVICE, broken_rules
 from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict, refusal_at, this_one
 from conrepair.config.trace import TraceConfig
-from conrepair.evaluate.tolerance import ArithmeticName, Tolerance
+from conrepair.evaluate.tolerance import WITHOUT_BUDGET, ArithmeticName, Tolerance
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.graph.kinds import EditKind
 from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
@@ -52,6 +52,7 @@ _DISABLED_PREFIX = "noop_"
 _TARGET_IN_LABEL = 48  # bytes: a target may have as many attributes as it likes
 _NAME_LETTERS = 100  # files and folders are named after models, audits and backends
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
+_Accuracy = Annotated[str, Field(pattern=r"^top[1-9][0-9]{0,3}$")]
 _AT = "@"
 _VERSION = r"[A-Za-z0-9][A-Za-z0-9.+!_-]{0,40}"
 _Release = Annotated[
@@ -628,12 +629,21 @@ class ToleranceConfig(Strict):
         "that targets compute in or give (float16). What isn't given there is as above.",
     )
 
+    max_drop: dict[_Accuracy, Annotated[Float, Field(ge=0, le=1)]] = Field(
+        default_factory=dict,
+        description="Share of the labelled samples by which accuracy may fall, by top1, top5 and the like: a target "
+        "that loses more is faulty. It stands in for the budgets of quantized targets that aren't given.",
+    )
+
     @property
-    def chosen(self) -> dict[str, Any]:
-        """What somebody chose of it: for elements, so that it's meant for integers too, and by output."""
+    def told(self) -> dict[str, Any]:
+        """The same as fields of a `Tolerance`."""
+        values = self.model_dump(exclude={"max_drop"})
+        if self.max_drop:
+            values |= {name: value for name, value in WITHOUT_BUDGET.items() if name not in self.model_fields_set}
         given = not {"rtol", "atol"}.isdisjoint(self.model_fields_set)
         by_output = {name: item.model_dump(exclude_unset=True) for name, item in self.by_output.items()}
-        return {"given": given, "by_output": by_output}
+        return values | {"given": given, "by_output": by_output}
 
 
 class MetricsConfig(Strict):

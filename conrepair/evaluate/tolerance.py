@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = ["ArithmeticName", "Tolerance", "check_names"]
+__all__ = ["WITHOUT_BUDGET", "ArithmeticName", "Tolerance", "check_names"]
+
+WITHOUT_BUDGET = {"quantized_top1": 1.0, "quantized_cosine": 0.0}
+"""Where the accuracy on labelled data says what few bits may cost."""
 
 if TYPE_CHECKING:
     from conrepair.data.tensor_spec import TensorSpec  # NumPy takes a while to import, and a parser has no need of it

@@ -18,6 +18,7 @@ from conrepair.engine.scheduler import Result
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.evaluate.inputs import ComparedInput, compared_inputs
 from conrepair.evaluate.intent import Intent
+from conrepair.evaluate.max_drop import judge_drop
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
@@ -192,7 +193,7 @@ def judged_again(
     one, two = _run(reference), _run(item)
     if one is None or two is None or one.count != two.count:
         return row.repaired
-    comparison = _compare(settings, one, two, reference)
+    comparison = _gated(settings, _compare(settings, one, two, reference), one, two, dataset)
     found = dataclasses.replace(row.repaired, verdict=comparison.verdict, reason=comparison.reason)
     before = None if row.comparison is None else row.comparison.worst
     outputs = () if before is None else comparison.outputs
@@ -280,7 +281,7 @@ def _row(
         problem = _not_judged(item.reference, wanted)
         reason = problem.message
     else:
-        comparison = _compare(settings, right, run, reference)
+        comparison = _gated(settings, _compare(settings, right, run, reference), right, run, dataset)
         verdict, reason = comparison.verdict, comparison.reason
         if item.refused and verdict.is_right:
             verdict, reason = Verdict.FAULTY, item.refused
@@ -343,6 +344,18 @@ def _compare(
         source=source,
         second_opinion=_beside(two, _second_opinion(reference)),
         **_measured(two, reference),
+    )
+
+
+def _gated(settings: Settings, found: Comparison, one: Run, two: Run, dataset: Dataset | None) -> Comparison:
+    """A comparison with what the accuracy on labelled data says of it."""
+    if not settings.max_drop or dataset is None:
+        return found
+    verdict, words = judge_drop(settings.max_drop, one, two, dataset.labels)
+    if verdict.severity <= found.verdict.severity:
+        return dataclasses.replace(found, reason=f"{found.reason}; {words}")
+    return dataclasses.replace(
+        found, verdict=verdict, reason=f"{words} (its numbers: {found.verdict}, {found.reason})"
     )
 
 

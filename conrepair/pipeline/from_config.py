@@ -121,7 +121,8 @@ def settings_of(config: AuditConfig, base: Path) -> Settings:
     layers, ranked = config.localize.model_dump(exclude={"suspiciousness"}), config.localize.suspiciousness
     suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
     return Settings(
-        tolerance=Tolerance(**config.tolerance.model_dump(exclude={"by_output"}), **config.tolerance.chosen),
+        tolerance=Tolerance(**config.tolerance.told),
+        max_drop=config.tolerance.max_drop,
         metrics=loaded(metrics("$.metrics.functions", own.functions), base, trust=own.trust),
         layers=LayerSettings(**layers, suspiciousness=suspicious),
         repair=RepairSettings(**config.repair.model_dump()),

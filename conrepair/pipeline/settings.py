@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from conrepair.evaluate.own_metrics import Metric, loaded
-from conrepair.evaluate.tolerance import Tolerance, check_names
+from conrepair.evaluate.tolerance import WITHOUT_BUDGET, Tolerance, check_names
 from conrepair.graph.kinds import EditKind
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError
 from conrepair.verbs.options import Compare, Convert, Localize, Pair, Repair
-from conrepair.verbs.tolerances import tolerances
+from conrepair.verbs.tolerances import max_drops, tolerances
 
 if TYPE_CHECKING:
     from conrepair.systems.registry import InRelease
@@ -153,6 +153,7 @@ class Settings:
     Attributes:
         tolerance: When answers are the same.
         metrics: A user's own, which are loaded.
+        max_drop: Share of labelled samples by which an accuracy may fall, by "top1", "top5" and the like.
         layers: How layers at fault are looked for.
         repair: How they are repaired.
         stages: What is done at all.
@@ -165,6 +166,7 @@ class Settings:
 
     tolerance: Tolerance = field(default_factory=Tolerance)
     metrics: tuple[Metric, ...] = ()
+    max_drop: Mapping[str, float] = field(default_factory=dict)
     layers: LayerSettings = field(default_factory=LayerSettings)
     repair: RepairSettings = field(default_factory=RepairSettings)
     stages: Stages = field(default_factory=Stages)
@@ -206,7 +208,7 @@ def answer_settings(options: Compare) -> Settings:
 
 
 def _judged_by(options: Pair, noise_margin: float = Tolerance.noise_margin) -> dict[str, Any]:
-    """The tolerance, of what's said in short (`rtol`, `atol`) and by name; and metrics."""
+    """The tolerance, of what's said in short (`rtol`, `atol`) and by name; metrics, and what accuracy may lose."""
     said = tolerances("tolerance", options.tolerance)
     both = {"rtol": options.rtol, "atol": options.atol}
     given = {name: value for name, value in both.items() if value is not None}
@@ -216,6 +218,8 @@ def _judged_by(options: Pair, noise_margin: float = Tolerance.noise_margin) -> d
         if name in said.get("", {}):
             raise ConfigError(f"{name} is given twice, alone and as a tolerance: give it once")
     given |= said.pop("", {})
+    drop = max_drops("max_drop", options.max_drop)
+    given |= WITHOUT_BUDGET if drop else {}
     tolerance = Tolerance.of(
         **given,
         noise_margin=noise_margin,
@@ -223,7 +227,8 @@ def _judged_by(options: Pair, noise_margin: float = Tolerance.noise_margin) -> d
         arithmetic=options.arithmetic,
         by_output=said,
     )
-    return {"tolerance": tolerance, "metrics": loaded(options.metrics, Path.cwd(), trust=options.trust)}
+    metrics = loaded(options.metrics, Path.cwd(), trust=options.trust)
+    return {"tolerance": tolerance, "metrics": metrics, "max_drop": drop}
 
 
 def layer_settings(options: Localize | Repair) -> Settings:

@@ -13,7 +13,7 @@ from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.metrics import metrics
 from conrepair.verbs.option import Options, Value, model, option, options, written
-from conrepair.verbs.tolerances import tolerances
+from conrepair.verbs.tolerances import max_drops, tolerances
 from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED
 
 if TYPE_CHECKING:
@@ -220,6 +220,15 @@ class Pair(Fed):
         typed="Show a number that your own function, FILE.py:FUNCTION or MODULE:FUNCTION, gives of the source's and "
         "the target's output (arrays, samples first); with min or max it decides, too. It's run as a program: give "
         "--trust. Repeat it for several.",
+        default=(),
+    )
+    max_drop: Mapping[str, float] | Sequence[str] | str = option(
+        'By how much accuracy on labelled data may fall: "top1:0.5%", "top5:1%" (points), or {"top1": 0.005}. A '
+        "target that loses more is faulty; for one in few bits it stands in for the budgets of answers and cosine.",
+        Value(max_drops, metavar="topK:SHARE", many=True),
+        typed="By how much accuracy on labelled data (--data) may fall, in points: top1:0.5%, top5:1%. A target that "
+        "loses more is faulty; for one in few bits it stands in for the budgets of answers and cosine. "
+        "Repeat it for several.",
         default=(),
     )
     strict_signature: bool = option(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["number_of", "tolerances"]
+__all__ = ["max_drops", "number_of", "tolerances"]
 
 _KNOWN = ("rtol", "atol", "relative_l2")
 
@@ -50,6 +51,31 @@ def _said(name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
         for item in rest.split(","):
             key, _, number = item.partition("=")
             yield place, key.strip(), number
+
+
+def max_drops(name: str, value: Any) -> dict[str, float]:
+    """Shares by which accuracies may fall, by "top1", "top5" and the like.
+
+    Args:
+        name: Of the argument.
+        value: A text "topK:SHARE" (0.5%, or 0.005) or several; or a mapping, {"top1": 0.005}.
+
+    Raises:
+        UsageError: for what is none.
+    """
+    texts = [value] if isinstance(value, str) else value
+    parts = (
+        value.items()
+        if isinstance(value, Mapping)
+        else (text.rpartition(":")[::2] for text in arguments.NAMES(name, texts))
+    )
+    found = {}
+    for key, given in parts:
+        if not re.fullmatch(r"top[1-9]\d{0,3}", str(key)):
+            raise UsageError(f"{name}: {key!r} is no accuracy: write top1:0.5%, or top5:1%.")
+        share = number_of(f"{name} {key}", given.removesuffix("%") if isinstance(given, str) else given, least=0)
+        found[key] = arguments.real(0, 1)(f"{name} {key}", share / 100 if str(given).endswith("%") else share)
+    return found
 
 
 def number_of(name: str, value: Any, *, least: float = -math.inf) -> float:

@@ -20,6 +20,7 @@ from conrepair.pipeline.stages.localizing import fed_model, options_of, unlocali
 from conrepair.pipeline.stages.preparation import build, draw
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.result import Row
+from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.reach import CONFINED
 
 __all__ = ["look_at"]
@@ -31,6 +32,7 @@ def look_at(state: RunState) -> Looked:
     Args:
         state: The run; its subjects and notes are filled in.
     """
+    _check_labels(state)
     build(state)
     _tell_states(state)
     prepare_pictures(state)
@@ -57,6 +59,20 @@ def look_at(state: RunState) -> Looked:
     return Looked(
         subjects=tuple(state.subjects), executed=tuple(executed), rows=tuple(rows), pairs=pairs, notes=notes
     )
+
+
+def _check_labels(state: RunState) -> None:
+    """Refuse to hold accuracies against one another where nobody says which answers are right.
+
+    Raises:
+        ConfigError: if so.
+    """
+    for name, data in state.datasets.items() if state.settings.max_drop else ():
+        if data is not None and not any(label is not None for label in data.labels):
+            raise ConfigError(
+                f"max_drop: {name} runs on {data.about}, which has no labels, so accuracy can't be told. Give photos "
+                "(--data) in a folder for each class, or in a configuration `labels` of a dataset."
+            )
 
 
 def _tell_states(state: RunState) -> None:
