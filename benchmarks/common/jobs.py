@@ -12,6 +12,7 @@ JOBS = {
         "benchmarks.common.making:make",
         "benchmarks.containers.trial:trial",
         "benchmarks.families.trial:run",
+        "benchmarks.judges.trial:run",
         "benchmarks.localization.trial:run",
         "benchmarks.localization_cost:measure_memory",
         "benchmarks.localization_cost:time_both",

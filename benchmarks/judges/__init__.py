@@ -1,0 +1,1 @@
+"""What both laws of judging say of pairs whose label is known."""

@@ -1,0 +1,74 @@
+"""What exact values and what rounding explains say of answers: the law of `trace`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from benchmarks.common.plain_graph import Array
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.tracing.exact_side import ACCURACY, ExactSide
+from conrepair.truth.bound import Analysis
+from conrepair.truth.disturbed import disturbed
+from conrepair.truth.judging import judge
+
+__all__ = ["BOUND", "ESTIMATE", "Exact", "exact_of"]
+
+BOUND, ESTIMATE = "bound", "estimate"
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A network on its inputs.
+
+    Attributes:
+        truth: float64 values, by output.
+        allowed: What rounding explains, element by element.
+        road: `BOUND`, or `ESTIMATE` where bounds are larger than the numbers themselves.
+    """
+
+    truth: Mapping[str, Array]
+    allowed: Mapping[str, Array]
+    road: str
+
+    def over(self, answers: Mapping[str, Array]) -> float:
+        """The worst error of answers, in what's allowed; infinite where they have no partner or another shape.
+
+        Args:
+            answers: By output, samples first; names and layouts may be others.
+        """
+        pairs, unpaired = pair_outputs(self.truth, answers)
+        worst = np.inf if unpaired else 0.0
+        for pair in pairs:
+            exact, given = fit(pair, self.truth[pair.reference], answers[pair.candidate])
+            if exact.shape != given.shape or exact.shape != self.allowed[pair.reference].shape:
+                return float("inf")
+            side = judge(given, given, exact, self.allowed[pair.reference]).one
+            worst = max(worst, side.bounds if side.beyond else min(side.bounds, 1.0))
+        return float(worst)
+
+
+def exact_of(model: onnx.ModelProto, feeds: Mapping[str, Array], dtype: str = "float32") -> Exact:
+    """Compute exact values, and what rounding explains.
+
+    Args:
+        model: In its own types.
+        feeds: In the same.
+        dtype: A type that is meant in place of float32.
+
+    Raises:
+        Exception: whatever ONNX's reference raises for what it doesn't know.
+    """
+    analysis = Analysis(model, dtype)
+    names = [item.name for item in model.graph.output]
+    side = ExactSide(analysis, (), [TensorSpec(name, (), "float32") for name in names])
+    truth = side.run(feeds)
+    if side.tells:
+        return Exact(truth, side.bound, BOUND)
+    estimates = disturbed(analysis, feeds, ACCURACY)
+    allowed = {name: np.minimum(side.bound[name], estimates.get(name, np.inf)) for name in names}
+    return Exact(truth, allowed, ESTIMATE)
