@@ -44,10 +44,12 @@ class Exact:
         pairs, unpaired = pair_outputs(self.truth, answers)
         worst = np.inf if unpaired else 0.0
         for pair in pairs:
-            exact, given = fit(pair, self.truth[pair.reference], answers[pair.candidate])
-            if exact.shape != given.shape or exact.shape != self.allowed[pair.reference].shape:
+            answer = answers[pair.candidate]
+            exact, given = fit(pair, self.truth[pair.reference], answer)
+            allowed, _ = fit(pair, self.allowed[pair.reference], answer)
+            if exact.shape != given.shape:
                 return float("inf")
-            side = judge(given, given, exact, self.allowed[pair.reference]).one
+            side = judge(given, given, exact, allowed).one
             worst = max(worst, side.bounds if side.beyond else min(side.bounds, 1.0))
         return float(worst)
 

@@ -40,16 +40,20 @@ class Rows:
         """
         self._path = path
         self.known = {} if path is None or not path.exists() else read_rows(path)
-        if path is not None and not self.known:
+        if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps({"made": made_by(command)}) + "\n", encoding="utf-8")
+            self._write({"made": made_by(command)})
 
     def add(self, row: Row) -> None:
         """Keep a row."""
         self.known[row["case"]] = row
         if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+            self._write(row)
+
+    def _write(self, item: Row) -> None:
+        assert self._path is not None
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(item) + "\n")
 
 
 def read_rows(path: Path) -> dict[str, Row]:

@@ -77,6 +77,12 @@ def test_the_exact_law_tells_a_wrong_number_from_rounding() -> None:
     assert exact.over({name: array[:, :2] for name, array in answers.items()}) == np.inf
 
 
+def test_the_exact_law_takes_outputs_whose_last_size_is_one() -> None:
+    network = source("cancelling-sum", _SEED)
+    model = network.graph.model()
+    assert exact_of(model, network.feeds).over(in_float32(model, network.feeds)) <= 1
+
+
 @pytest.mark.parametrize(
     ("case", "label"),
     [
