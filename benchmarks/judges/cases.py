@@ -112,7 +112,7 @@ def _conditioned(seed: int) -> Iterator[Case]:
 
 
 def _deep(seed: int) -> Iterator[Case]:
-    ways = itertools.cycle(("torch", "recorded", "optimized", "normalised", "keras"))
+    ways = itertools.cycle(("torch", "recorded", "optimized", "normalised", "recorded optimized"))
     faults = itertools.cycle(("weights off by 0.1 %", "weights off by 1 %", "operator lost", "weights off by 10 %"))
     for place, network in enumerate(DEEP):
         yield Case("deep", network, "tvm-O3" if place == seed % len(DEEP) else next(ways), "", seed)
