@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import logging
 import subprocess
+import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -29,6 +31,7 @@ Arrays = dict[str, Array]
 
 _TYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 _HERE = Path(__file__).parent
+_LONGEST = 120.0  # seconds that an interpreter may take
 
 
 class Missing(Exception):  # noqa: N818 (it's no error)
@@ -150,28 +153,39 @@ def _flushing(flush: bool) -> Iterator[None]:
 
 
 class _Process(Device):
-    """Another interpreter that answers line by line."""
+    """Another interpreter that answers line by line; one that ends or is stopped is started again."""
 
     def __init__(self, python: str, script: str) -> None:
+        self._command = [python, str(_HERE / script)]
+        self.told = self._start()
+
+    def _start(self) -> dict[str, Any]:
         self._child = subprocess.Popen(
-            [python, str(_HERE / script)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        self.told = self._line()
+        return self._line()
 
     def _line(self) -> dict[str, Any]:
         assert self._child.stdout is not None
-        for line in self._child.stdout:
-            if line.startswith("answer "):
-                found: dict[str, Any] = json.loads(line.removeprefix("answer "))
-                return found
+        watch = threading.Timer(_LONGEST, self._child.kill)
+        watch.start()
+        try:
+            for line in self._child.stdout:
+                if line.startswith("answer "):
+                    found: dict[str, Any] = json.loads(line.removeprefix("answer "))
+                    return found
+        finally:
+            watch.cancel()
         raise Missing(f"its interpreter ended with {self._child.wait()}")
 
     def ask(self, scratch: Path, **asked: Any) -> Arrays:
-        """What it computed."""
+        """What it computed.
+
+        Raises:
+            Missing: if it can't, ends, or takes too long.
+        """
+        if self._child.poll() is not None:
+            self._start()
         path = scratch / "computed.npz"
         assert self._child.stdin is not None
         self._child.stdin.write(json.dumps({"outputs": str(path), **asked}) + "\n")
@@ -185,7 +199,7 @@ class _Process(Device):
         """See `Device`."""
         assert self._child.stdin is not None
         self._child.stdin.close()
-        self._child.wait(timeout=60)
+        self._child.wait(timeout=_LONGEST)
 
 
 class OpenVino(_Process):
@@ -286,7 +300,7 @@ def _quantized(given: Given, scratch: Path) -> Path:
     make_dim_param_fixed(model.graph, "batch", len(given.feed))
     fixed, path = scratch / "fixed.onnx", scratch / "eight_bits.onnx"
     onnx.save(model, fixed)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _quiet():
         warnings.simplefilter("ignore")
         try:
             quantize_static(
@@ -301,6 +315,16 @@ def _quantized(given: Given, scratch: Path) -> Path:
         except Exception as error:
             raise Missing(f"quantization: {type(error).__name__}: {error}"[:200]) from error
     return path
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what the quantizer advises."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _dequantized(model: onnx.ModelProto) -> dict[str, str]:

@@ -89,12 +89,27 @@ class Prepared:
         """What it changes the results of some layers by, each of which is fed what's right."""
         return max(one_by_one(self.model, self.feeds, self._tensors, ARITHMETICS[arithmetic], layers), default=0.0)
 
-    def layers_of(self, faulty: onnx.ModelProto) -> list[str]:
-        """Layers that the file with a fault hasn't, or if it has all, has otherwise."""
+    def layers_of(self, faulty: onnx.ModelProto, place: str) -> list[str]:
+        """Layers of a part that the file with a fault hasn't, or if it has all, has otherwise.
+
+        Args:
+            faulty: The file.
+            place: Name of the part in the module.
+        """
         right, wrong = PlainGraph.of(self.model), PlainGraph.of(faulty)
-        differing = right.differing(wrong)
+        differing = [name for name in right.differing(wrong) if f"{_module_of(name)}.".startswith(f"{place}.")]
         lost = [name for name in differing if name not in wrong.nodes]
         return sorted(lost or differing)
+
+
+def _module_of(node: str) -> str:
+    """The module that the exporter named a node by: `/body/body.0/Conv` is of `body.0`."""
+    found = ""
+    for part in node.split("/")[1:-1]:
+        parent, _, last = part.rpartition(".")
+        inside = parent and f".{found}".endswith(f".{parent}")
+        found += ("." if found else "") + (last if inside else part)
+    return found
 
 
 def export(module: nn.Module, network: Network, path: Path) -> None:

@@ -93,7 +93,7 @@ class Trial:
         if fault is not None:
             about["effect"] = relative(one.exact, exact)
             about["part_effect"] = part_exactly(one.network.module, module, fault.place, feed)
-            about["layers"] = one.layers_of(onnx.load(path))
+            about["layers"] = one.layers_of(onnx.load(path), fault.place)
             about["part_cost"] = one.cost_at(about["layers"], case.arithmetic)
         return computed, about
 
