@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.arithmetics.faults import FAULTS
-from benchmarks.arithmetics.networks import FAINT, HASHED, PRETRAINED, UNFOLDED
+from benchmarks.arithmetics.networks import FAINT, PRETRAINED, UNFOLDED, WHOLE
 from benchmarks.common.models import REPORTING_SEEDS
 
 __all__ = ["HERE", "RIGHT", "Case", "networks", "plan"]
@@ -32,7 +32,7 @@ _FAMILIES = (
     *("text", "lstm", "gru", "vit", "mixer", "dense"),
 )
 _REPORTED = ("branched", "grouped", "modern", "group-norms")
-_ONLY = {"flushed": FAINT, "int32": HASHED}
+_ONLY = {"flushed": FAINT, "int32": WHOLE}
 """Arithmetics that are exact in other networks."""
 
 _FAULTS_OF_CASE = 2
@@ -64,7 +64,7 @@ def networks(seeds: Sequence[int]) -> list[str]:
     """Names of networks: those of development seeds are no others' ones."""
     reporting = bool(set(seeds) & set(REPORTING_SEEDS))
     families = (*_FAMILIES, *_REPORTED) if reporting else _FAMILIES
-    return [f"{family}-{seed}" for seed in seeds for family in (*families, FAINT, HASHED)] + [PRETRAINED[reporting]]
+    return [f"{family}-{seed}" for seed in seeds for family in (*families, FAINT, WHOLE)] + [PRETRAINED[reporting]]
 
 
 def plan(seeds: Sequence[int]) -> list[Case]:
@@ -74,18 +74,20 @@ def plan(seeds: Sequence[int]) -> list[Case]:
         for network in networks(seeds)
         for device, arithmetics in HERE.items()
         for arithmetic in arithmetics
-        if _fits(network, arithmetic)
+        if _fits(network, device, arithmetic)
         for fault in (RIGHT, *_faults(network, device, arithmetic))
     ]
 
 
-def _fits(network: str, arithmetic: str) -> bool:
+def _fits(network: str, device: str, arithmetic: str) -> bool:
     family = network.rpartition("-")[0]
     if network in PRETRAINED and arithmetic.endswith("-accumulated"):
         return False  # minutes
     if arithmetic in _ONLY:
         return family == _ONLY[arithmetic]
-    return family != FAINT or arithmetic == "float32"
+    if family in _ONLY.values():
+        return (device, arithmetic) == ("own", "float32")
+    return True
 
 
 def _faults(network: str, device: str, arithmetic: str) -> Iterator[str]:

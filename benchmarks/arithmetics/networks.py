@@ -24,7 +24,7 @@ from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Factory
 from conrepair.zoo.catalog import zoo_model
 
-__all__ = ["FAINT", "HASHED", "PRETRAINED", "SAMPLES", "UNFOLDED", "Network", "exported", "network"]
+__all__ = ["FAINT", "PRETRAINED", "SAMPLES", "UNFOLDED", "WHOLE", "Network", "exported", "network"]
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +34,7 @@ SAMPLES = 32
 UNFOLDED = "unfolded"
 """Behind a family's name: BatchNorm is written as nodes of their own."""
 
-FAINT, HASHED = "faint", "hashed"
+FAINT, WHOLE = "faint", "whole"
 """Families with subnormal numbers, and with whole numbers beyond 32 bits, within."""
 
 PRETRAINED = ("mobilenet_v2", "efficientnet_lite0")
@@ -124,8 +124,9 @@ def _drawn(family: str, seed: int) -> tuple[nn.Module, Array]:
     """A network with random weights, and all digits as it takes them."""
     if family == FAINT:
         return _Faint(8 + seed % 9, 2 + seed % 2), _sized((3, 12, 12))
-    if family == HASHED:
-        return _Hashed(16 + seed % 17), _levels(40 + seed % 9)
+    if family == WHOLE:
+        tokens = 40 + seed % 9
+        return _Whole(tokens, 16 + seed % 17), _levels(tokens)
     (spec,) = inputs_of(family, seed)
     shape = [size for size in spec.shape[1:] if isinstance(size, int)]
     if spec.dtype == "int64":
@@ -215,17 +216,16 @@ class _Faint(nn.Module):
         return self.last(x.mean((2, 3)))
 
 
-class _Hashed(nn.Module):
-    """Pairs of whole numbers, hashed to embeddings by products beyond 32 bits."""
+class _Whole(nn.Module):
+    """Pairs of whole numbers, whose products are beyond 32 bits before they become real ones."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, tokens: int, width: int) -> None:
         super().__init__()
-        self.words = nn.Embedding(61, width)
-        self.norm, self.wide, self.active = nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU()
-        self.last = nn.Linear(2 * width, 6)
+        self.first, self.active = nn.Linear(tokens - 1, width), nn.GELU()
+        self.norm, self.last = nn.LayerNorm(width), nn.Linear(width, 6)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Of [batch, tokens]."""
-        pairs = (tokens[:, 1:] * 17 + tokens[:, :-1]) * 99_991 + 7_919
-        found = self.words((pairs * 7_919) % 61)
-        return self.last(self.active(self.wide(self.norm(found.mean(1)))))
+        pairs = (tokens[:, 1:] * 17 + tokens[:, :-1]) * 99_991
+        found = (pairs * 7_919).to(self.first.weight.dtype) * 2.0**-36
+        return self.last(self.norm(self.active(self.first(found))))
