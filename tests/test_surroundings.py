@@ -15,8 +15,8 @@ from onnx.parser import parse_model
 
 from conrepair.cli import main
 from conrepair.cli.main import command_line
+from conrepair.cli.shared import time_limit
 from conrepair.cli.surroundings import check_surroundings, refused_by_system
-from conrepair.cli.time_limit import time_limit
 from conrepair.runtime.errors import UsageError
 
 

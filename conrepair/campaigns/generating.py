@@ -228,7 +228,7 @@ class _Making:
 
     def convert(self, workers: Executor, work: Path, display: ProgressDisplay, begun: float) -> None:
         """Convert them all, as `run` makes them."""
-        from conrepair.campaigns.network_formats import convert_networks, missing_conversions
+        from conrepair.campaigns.network_conversions import convert_networks, missing_conversions
 
         formats, timeout = self._asked.formats, self._asked.timeout
         with display.stage("convert", len(missing_conversions(self._folder, formats))) as stage:

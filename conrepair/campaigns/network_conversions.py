@@ -1,16 +1,24 @@
-"""Generated networks in other formats: each along the best route, and compared with what the network computes."""
+"""Generated networks in other formats: converted in workers, and compared with what they compute as ONNX."""
 
 from __future__ import annotations
 
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from conrepair.campaigns.network_folder import NetworkFolder, name_of, read_about
 from conrepair.converters.routes import find_route
 from conrepair.data.binding import bind_inputs
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.engine.job_table import reach_of
+from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
@@ -19,8 +27,90 @@ from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.generate.judging import difference
 from conrepair.jobs.models import conversion_payload, convert
 from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.executor import Executor
+from conrepair.runtime.files import make_folder
+from conrepair.runtime.workers import Failure, Job, Outcome
 
-__all__ = ["convert_network"]
+__all__ = ["convert_network", "convert_networks", "missing_conversions"]
+
+_KIND = "convert_network"
+_IMPORTS = 120.0  # more seconds, as a worker imports frameworks with its first
+_OURS = {"storage", "changed", "library"}  # failures that no network is to blame for
+_NAMES = {"tensorflow": "savedmodel"}
+
+
+def missing_conversions(folder: NetworkFolder, formats: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Networks, by their numbers, with a format that isn't there yet.
+
+    Args:
+        folder: Of the networks.
+        formats: That are wanted.
+    """
+    every = itertools.product(formats, sorted(folder.made))
+    return [(index, name) for name, index in every if name not in folder.conversions.get(index, {})]
+
+
+def convert_networks(
+    folder: NetworkFolder,
+    formats: tuple[str, ...],
+    workers: Executor,
+    work: Path,
+    timeout: float,
+    meanwhile: Callable[[], None],
+    advance: Callable[[], None],
+) -> None:
+    """Convert what isn't converted yet; a network that can't be is told so and no failure.
+
+    Args:
+        folder: Of the networks.
+        formats: That are wanted.
+        workers: Where.
+        work: Folder that workers write in.
+        timeout: Seconds for each.
+        meanwhile: Called some ten times a second.
+        advance: Called for each.
+
+    Raises:
+        ConrepairError: if a library isn't there, or the disk is full.
+    """
+    needs = {name: _needs(name) for name in formats}
+
+    def jobs() -> Iterator[Job]:
+        for index, name in missing_conversions(folder, formats):
+            network, place = folder.root / name_of(index), work / f"{name}-{index}"
+            make_folder(place)
+            coarsest = read_about(network)["coarsest"]
+            payload = {"network": str(network), "index": index, "format": name, "coarsest": coarsest}
+            yield Job(_KIND, payload, place, needs[name], timeout + _IMPORTS, reach_of(_KIND))
+
+    def ended(job: Job, outcome: Outcome) -> None:
+        index, name = job.payload["index"], job.payload["format"]
+        if isinstance(outcome, Failure):
+            if outcome.kind in _OURS:
+                raise problem_of_failure(outcome).as_error(name)
+            folder.keep_conversion(index, name, {"verdict": "failed", "reason": _reason(outcome, job)}, None)
+        else:
+            told: dict[str, Any] = dict(outcome.value)
+            made = job.folder / told["file"]
+            own = made.with_name(f"{_NAMES.get(name, 'model')}{made.suffix}")
+            made.rename(own)
+            folder.keep_conversion(index, name, told | {"file": own.name}, own)
+        shutil.rmtree(job.folder, ignore_errors=True)
+        advance()
+
+    run_side_by_side(workers, jobs(), ended, meanwhile)
+
+
+def _needs(name: str) -> frozenset[str]:
+    """What is imported to make a format."""
+    steps = find_route("onnx", name).steps
+    return framework_needs(name).union(*(step.needs for step in steps))
+
+
+def _reason(failure: Failure, job: Job) -> str:
+    """Why it failed, without what differs from network to network."""
+    return str(failure).replace(str(job.folder), "").replace(f"{job.payload['network']}/", "")
+
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from conrepair.cli.engine import add_engine
 from conrepair.cli.parser import Catalogue, Parser
-from conrepair.cli.shared import add_format, add_fresh, add_model, add_options, add_output
-from conrepair.cli.time_limit import add_timeout
+from conrepair.cli.shared import add_engine, add_format, add_fresh, add_model, add_options, add_output, add_timeout
 from conrepair.verbs.fuzz import Fuzz
 from conrepair.verbs.generate import Generate
 from conrepair.verbs.trace import Accuracy, Trace

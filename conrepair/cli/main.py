@@ -13,8 +13,8 @@ from pathlib import Path
 from conrepair import __version__
 from conrepair.cli import audit_verbs, laboratory_verbs, machine_verbs, model_verbs
 from conrepair.cli.parser import Parser, check_paths, check_rest
+from conrepair.cli.shared import time_limit
 from conrepair.cli.surroundings import check_surroundings, refused_by_system
-from conrepair.cli.time_limit import time_limit
 from conrepair.runtime.deadline import TimeIsUp, ends_after
 from conrepair.runtime.errors import ConrepairError, ExitCode, ModelLoadError
 from conrepair.runtime.heartbeat import at_work, heartbeat

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from conrepair.cli.parser import Catalogue, Parser
-from conrepair.cli.shared import add_force, add_format, add_fresh, add_model, add_options, add_output, add_source
-from conrepair.cli.time_limit import add_timeout
+from conrepair.cli.shared import (
+    add_force,
+    add_format,
+    add_fresh,
+    add_model,
+    add_options,
+    add_output,
+    add_source,
+    add_timeout,
+)
 from conrepair.verbs.options import Build, Compare, Compiled, Convert, Execute, Inputs, Inspect, Localize, Repair
 
 __all__ = ["VERBS"]

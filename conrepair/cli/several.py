@@ -1,4 +1,4 @@
-"""Several targets of one source, one behind the other: what each comes to, and where its files go."""
+"""Results on the screen; several targets of one source, one behind the other, and where their files go."""
 
 from __future__ import annotations
 
@@ -7,12 +7,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from conrepair.pipeline.options import slug
+from conrepair.report.console import print_result
+from conrepair.report.result import AuditResult
+from conrepair.report.saved import result_text
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.file_names import FileNames
-from conrepair.runtime.progress import say
+from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.words import complain
 
-__all__ = ["each_target"]
+__all__ = ["each_target", "tell"]
+
+
+def tell(result: AuditResult, *, as_json: bool, folder: Path | None) -> None:
+    """Show a result.
+
+    Args:
+        result: Of a verb.
+        as_json: Whether as the document.
+        folder: Where its files are; None: there are none.
+    """
+    if as_json:
+        say(result_text(result))
+    else:
+        print_result(result, output_console(), folder)
 
 
 def each_target(options: argparse.Namespace, look: Callable[[argparse.Namespace], int]) -> int:

@@ -1,16 +1,140 @@
-"""A parser's options: those that a verb declares, and those of several verbs that only a shell needs."""
+"""Options of many verbs: models, outputs, the time limit, and where jobs run."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Collection
 from dataclasses import MISSING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conrepair.cli.parser import Parser
-from conrepair.cli.time_limit import Given
+from conrepair.runtime.errors import UsageError
+from conrepair.verbs.numbers import seconds
 from conrepair.verbs.option import About, Options
 
-__all__ = ["add_force", "add_format", "add_fresh", "add_model", "add_options", "add_output", "add_source"]
+if TYPE_CHECKING:
+    from conrepair.config.model import EngineConfig
+
+__all__ = [
+    "add_engine",
+    "add_force",
+    "add_format",
+    "add_fresh",
+    "add_model",
+    "add_options",
+    "add_output",
+    "add_source",
+    "add_timeout",
+    "engine_of",
+    "time_limit",
+]
+
+
+def add_engine(parser: Parser) -> None:
+    """For verbs of many jobs.
+
+    Args:
+        parser: Of the verb.
+    """
+    parser["general"].add_argument(
+        "--engine",
+        choices=("here", "dask"),
+        help="Where jobs run: on this machine, or on a Dask cluster (default: here, or as the configuration says).",
+    )
+    parser["general"].add_argument(
+        "--scheduler", metavar="ADDRESS", help="Of the cluster's scheduler, as tls://10.0.0.1:8786."
+    )
+    parser["general"].add_argument(
+        "--exchange",
+        metavar="PLACE",
+        help="Where files go from machine to machine: a folder that all of them see, or a URL as s3://bucket/place.",
+    )
+
+
+def engine_of(options: argparse.Namespace, configured: EngineConfig | None = None) -> EngineConfig:
+    """Where jobs run, by the options, else by a configuration.
+
+    Args:
+        options: Of the command line.
+        configured: What a configuration says.
+
+    Raises:
+        UsageError: if options lack each other.
+    """
+    from conrepair.config.engine import DaskConfig
+    from conrepair.config.model import EngineConfig
+
+    known = configured or EngineConfig()
+    if options.engine == "here":
+        known = EngineConfig()
+    elif options.engine == "dask":
+        before = known.dask
+        scheduler = options.scheduler or (before and before.scheduler)
+        exchange = options.exchange or (before and before.exchange)
+        if not scheduler or not exchange:
+            raise UsageError("--engine dask needs --scheduler ADDRESS and --exchange PLACE (docs/crowd.md).")
+        without = None if before is None else before.without_tls
+        return EngineConfig(dask=DaskConfig(scheduler=scheduler, exchange=exchange, without_tls=without))
+    if options.scheduler or options.exchange:
+        raise UsageError("--scheduler and --exchange are of --engine dask.")
+    return known
+
+
+_SEARCHES = ("seconds", "advice")
+_SHARE = 0.25  # of the time, for each search that nobody gave a time of its own
+
+
+class _Given(argparse.Action):
+    """An option's value, and that somebody gave it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        """Keep both."""
+        setattr(namespace, self.dest, values)
+        namespace.given = {*getattr(namespace, "given", ()), self.dest}
+
+
+def add_timeout(parser: Parser, what: str = "", *, searches: str = "") -> None:
+    """How long the command may take.
+
+    Args:
+        parser: Of the verb.
+        what: What has 600 s where no time is given for the command; "" where an option of the verb's says it.
+        searches: Options of searches, whose time is added where it's given.
+    """
+    besides = f", and those of {searches} where given," if searches else ""
+    default = f"none; each {what} has 600" if what else "none"
+    parser["general"].add_argument(
+        "--timeout",
+        action=_Given,
+        type=seconds,
+        default=600.0,
+        metavar="S",
+        help=f"End the command after S seconds{besides} with exit code 4 (default: {default}).",
+    )
+
+
+def time_limit(options: argparse.Namespace) -> float | None:
+    """Seconds that the command has; None where nobody bounds it.
+
+    Searches whose time is given have it besides; others get a share of the whole.
+
+    Args:
+        options: Of the command line; times of searches are changed in it.
+    """
+    given = getattr(options, "given", ())
+    if "timeout" not in given:
+        return None
+    whole = float(options.timeout)
+    for name in _SEARCHES:
+        value = getattr(options, name, None)
+        if value is None:
+            continue
+        if name in given:
+            whole += value
+        else:
+            setattr(options, name, min(value, _SHARE * options.timeout))
+    return whole
+
 
 _SHORT = {"count": "-n", "output": "-o", "workers": "-j"}
 
@@ -86,7 +210,7 @@ def _taken(about: About, default: Any, required: bool) -> dict[str, Any]:
     value = about.value
     if value.parsed is True:
         return {"action": "store_false" if default else "store_true"}
-    action: Any = "append" if value.many else Given if about.searches else "store"
+    action: Any = "append" if value.many else _Given if about.searches else "store"
     told = {"action": action, "type": value.parsed, "default": [] if default == () else default, "required": required}
     if value.choices:
         return told | {"choices": value.choices}

@@ -1,7 +1,8 @@
-"""Build a network by a factory, give it weights, save it."""
+"""Build a network by a factory, give it weights (random ones that keep the variance of activations), save it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,70 @@ import numpy.typing as npt
 from conrepair.data.pictures.resample import resize_bilinear
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.initialization import preserve_keras_variance, preserve_torch_variance, takes_pixels
 from conrepair.frameworks.model import Factory, Model, from_json
 from conrepair.frameworks.torch_checkpoint import weights_in
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["build_from_factory", "calibration_inputs"]
+
+_BIAS = 1.0  # of BatchNorm
+_GAIN = 2.0  # of rectifiers: they halve the variance
+
+
+def _preserve_torch_variance(network: Any) -> None:
+    """Change the fresh weights of a torch.nn.Module in place."""
+    import torch
+    from torch import nn
+
+    layers = [
+        layer for layer in network.modules() if isinstance(layer, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d)
+    ]
+    norms = nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm
+    normalized = any(isinstance(layer, norms) for layer in network.modules())
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if name.rpartition(".")[2] == "layer_scale":
+                parameter.fill_(1.0)
+        for layer in network.modules():
+            if isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.affine:
+                nn.init.constant_(layer.bias, _BIAS)
+        for layer in layers:
+            fan_in = layer.weight[0].numel()
+            if not layer.weight.any():
+                nn.init.normal_(layer.weight, std=fan_in**-0.5)
+            elif not normalized:
+                layer.weight.mul_(math.sqrt(_GAIN / fan_in) / layer.weight.square().mean().sqrt())
+
+
+def _preserve_keras_variance(network: Any) -> None:
+    """Change the fresh weights of a keras.Model in place."""
+    import keras
+    import numpy as np
+
+    from conrepair.frameworks.keras import flat_layers
+
+    layers = list(flat_layers(network))
+    normalized = any("Normalization" in type(layer).__name__ for layer in layers)
+    for layer in layers:
+        if type(layer).__name__ == "LayerScale":
+            layer.set_weights([np.ones_like(weight) for weight in layer.get_weights()])
+        elif isinstance(layer, keras.layers.BatchNormalization) and layer.center:
+            layer.beta.assign(np.full(layer.beta.shape, _BIAS))
+        elif isinstance(layer, keras.layers.Dense | keras.layers.Conv2D) and not normalized:
+            kernel = np.asarray(layer.kernel)
+            fan_in = math.prod(kernel.shape[:-1])
+            layer.kernel.assign(kernel * math.sqrt(_GAIN / fan_in) / np.sqrt(np.square(kernel).mean()))
+
+
+def _takes_pixels(network: Any) -> bool:
+    """Whether a keras.Model scales pixels 0..255 itself, before anything else."""
+    from conrepair.frameworks.keras import flat_layers
+
+    names = [type(layer).__name__ for layer in flat_layers(network)]
+    beginning = [name for name in names if name not in {"InputLayer", "Functional", "Sequential"}][:1]
+    return beginning in (["Rescaling"], ["Normalization"])
+
 
 _CALIBRATION_SAMPLES = 8
 _PIXEL_MIDDLE, _PIXEL_SPREAD = 127.5, 60.0
@@ -93,7 +151,7 @@ def _save_torch(
         except Exception as error:
             raise _weights_error(weights, factory, error) from error
     elif initialize == "variance-preserving":
-        preserve_torch_variance(network)
+        _preserve_torch_variance(network)
     if initialize == "variance-preserving":
         norms = [m for m in network.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
         momenta = [norm.momentum for norm in norms]
@@ -131,7 +189,7 @@ def _build_keras(factory: Factory, weights: str | None, initialize: str, seed: i
         except Exception as error:
             raise _weights_error(weights, factory, error) from error
     elif initialize == "variance-preserving":
-        preserve_keras_variance(network)
+        _preserve_keras_variance(network)
     if initialize == "variance-preserving":
         _set_keras_statistics(network, seed)
     path = folder / "model.keras"
@@ -149,7 +207,7 @@ def _set_keras_statistics(network: Any, seed: int) -> None:
     for layer in norms:
         layer.momentum = 0.0  # moving statistics become those of the batch
     arrays = [calibration_inputs(spec_of(tensor), seed) for tensor in network.inputs]
-    if takes_pixels(network):
+    if _takes_pixels(network):
         arrays = [np.clip(_PIXEL_MIDDLE + _PIXEL_SPREAD * array, 0, 255) for array in arrays]
     network(arrays[0] if len(arrays) == 1 else arrays, training=True)
     for layer, momentum in zip(norms, momenta, strict=True):

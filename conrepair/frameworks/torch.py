@@ -24,8 +24,7 @@ from conrepair.frameworks.runnable import Array, Runnable, load_error, loading
 from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admitted
 from conrepair.frameworks.states.torch import states_of
 from conrepair.frameworks.torch_checkpoint import CheckpointError, network_in
-from conrepair.frameworks.torch_double import arithmetic
-from conrepair.frameworks.torch_gradients import products
+from conrepair.frameworks.torch_double import arithmetic, products
 from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.recent import Recent

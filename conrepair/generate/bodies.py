@@ -1,17 +1,25 @@
-"""Graphs inside of nodes: what branches and loops compute."""
+"""Graphs inside of nodes: what branches and loops compute, of operators that keep shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import onnx
 from onnx import helper
 
-from conrepair.generate.tensors import element_type
+from conrepair.generate.domains import Domain
+from conrepair.generate.drawing import Drawing, Source
+from conrepair.generate.expressions import known
+from conrepair.generate.ports import NotAllowedError, Operand, Port
+from conrepair.generate.reading import Reading
+from conrepair.generate.setting import Setting
+from conrepair.generate.specifications.specification import specifications
+from conrepair.generate.tensors import TensorType, element_type
 
-__all__ = ["Body", "BodyStep"]
+__all__ = ["Bodies", "Body", "BodyStep"]
 
 
 @dataclass(frozen=True)
@@ -67,3 +75,153 @@ class Body:
         ]
         outputs = [onnx.ValueInfoProto(name=names[number]) for number in self.outputs]
         return helper.make_graph(nodes, name, inputs, outputs)
+
+
+_FAMILY = "elementwise"
+_STEPS = 3
+_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Bodies(Domain):
+    """Bodies of a node.
+
+    Attributes:
+        node: That they're in.
+        inputs: Types of what they're given.
+        outer: Types of what they may read from outside.
+        outputs: Types of what they must make; None for any of those that they're given, a number for an input that
+            must be handed through.
+    """
+
+    node: Setting
+    inputs: Sequence[TensorType]
+    outputs: Sequence[TensorType | int | None]
+    outer: Sequence[TensorType] = ()
+
+    def drawn(self, random: Random) -> Body:
+        types = [_sized(made, place) for place, made in enumerate((*self.inputs, *self.outer))]
+        given = len(types)
+        steps: list[BodyStep] = []
+        for _ in range(random.randint(1, _STEPS)):
+            for step, made in self._steps(types, random):
+                steps.append(step)
+                types.append(made)
+        outputs: list[int] = []
+        for wanted in self.outputs:
+            number = self._output(wanted, types, given, random)
+            if number < given or number in outputs:
+                steps.append(BodyStep("Identity", (number,)))
+                types.append(types[number])
+                number = len(types) - 1
+            outputs.append(number)
+        return Body(self._given(), len(self.outer), tuple(steps), tuple(outputs))
+
+    def allows(self, value: Any) -> bool:
+        if not isinstance(value, Body) or (value.inputs, value.outer) != (self._given(), len(self.outer)):
+            return False
+        try:
+            made = self.types(value)
+        except NotAllowedError:
+            return False
+        return len(made) == len(self.outputs) and all(
+            _handed_through(value, place, wanted) if isinstance(wanted, int) else wanted in (None, made[place])
+            for place, wanted in enumerate(self.outputs)
+        )
+
+    def _given(self) -> tuple[tuple[str, int], ...]:
+        return tuple((made.dtype, made.rank) for made in self.inputs)
+
+    def types(self, body: Body) -> list[TensorType]:
+        """What a body makes.
+
+        Raises:
+            NotAllowedError: if a specification forbids one of its steps.
+        """
+        given = (*self.inputs, *self.outer)
+        types = [_sized(made, place) for place, made in enumerate(given)]
+        shapes = {made.shape: own.shape for made, own in zip(types, given, strict=True)}
+        for step in body.steps:
+            setting = Reading(
+                step.op,
+                self.node.opset,
+                self.node.random,
+                self.node.support,
+                given=[Operand(types[number]) for number in step.inputs],
+                said=dict(step.attributes),
+                results=[True],
+            )
+            types.append(_result(setting))
+        made = [types[number] for number in body.outputs]
+        return [TensorType(item.dtype, shapes.get(item.shape, item.shape)) for item in made]
+
+    def _steps(self, types: Sequence[TensorType], random: Random) -> Iterator[tuple[BodyStep, TensorType]]:
+        names = [name for name, item in specifications().items() if _fits(item, self.node.opset)]
+        for _ in range(_TRIES):
+            op = random.choice(names)
+            setting = Drawing(op, self.node.opset, random, self.node.support, source=_Within(types))
+            try:
+                made = _result(setting)
+            except NotAllowedError:
+                continue
+            read = [operand.name for operand in setting.inputs if operand is not None and operand.name]
+            if len(read) == len(setting.inputs) and self.node.support.allows(setting):
+                yield BodyStep(op, tuple(map(int, read)), tuple(setting.attributes.items())), made
+                return
+
+    def _output(self, wanted: TensorType | int | None, types: list[TensorType], given: int, random: Random) -> int:
+        if isinstance(wanted, int):
+            return wanted
+        own = types[:given]
+        if wanted is not None:
+            wanted = next(
+                made
+                for made, real in zip(own, (*self.inputs, *self.outer), strict=True)
+                if (real.dtype == wanted.dtype and real.shape is wanted.shape)
+                or (all(map(known, wanted.shape)) and made == wanted)
+            )
+        fitting = [number for number, made in enumerate(types) if (made in own if wanted is None else made == wanted)]
+        made = [number for number in fitting if number >= given]
+        return random.choice(made or fitting)
+
+
+class _Within(Source):
+    """A source of the tensors that a body has already."""
+
+    def __init__(self, types: Sequence[TensorType]) -> None:
+        self._types = types
+
+    def take(self, port: Port, random: Random) -> Operand:
+        fitting = [
+            number
+            for number, made in enumerate(self._types)
+            if made.dtype in port.dtypes and port.pattern.allows(made.shape)
+        ]
+        if not fitting or port.values is not None or port.domain is not None:
+            raise NotAllowedError("nothing in the body fits")
+        number = random.choice(fitting)
+        return Operand(self._types[number], name=str(number), port=port)
+
+
+def _result(setting: Setting) -> TensorType:
+    specifications()[setting.op].body(setting)
+    made = setting.outputs[0]
+    if len(setting.outputs) != 1 or made is None or not made.sized:
+        raise NotAllowedError("not one output whose sizes are known")
+    return made
+
+
+def _fits(item: Any, opset: int) -> bool:
+    return item.family == _FAMILY and item.least_opset <= opset and "::" not in item.op
+
+
+def _sized(made: TensorType, place: int) -> TensorType:
+    """A type in place of one whose sizes aren't known yet: of sizes that no other has."""
+    if all(map(known, made.shape)):
+        return made
+    return TensorType(made.dtype, tuple(1009 + 10 * place + axis for axis in range(made.rank)))
+
+
+def _handed_through(body: Body, place: int, wanted: int) -> bool:
+    step = body.steps[body.outputs[place] - len(body.inputs) - body.outer]
+    return step.op == "Identity" and step.inputs == (wanted,)

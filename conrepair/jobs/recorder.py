@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from conrepair.data.ragged import as_rows
 from conrepair.data.sample_axes import OutputAxes
-from conrepair.data.stored_rows import StoredRows
+from conrepair.data.stored_values import StoredRows
 from conrepair.evaluate.run import STEADY, difference
 from conrepair.runtime.errors import InferenceError
 

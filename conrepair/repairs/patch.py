@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.data.pictures.recipe import Recipe, write_recipe
-from conrepair.data.stored_rows import read_arrays
+from conrepair.data.stored_values import read_arrays
 from conrepair.editors.editor import Editor
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation

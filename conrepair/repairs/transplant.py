@@ -15,7 +15,7 @@ from conrepair.graph.operators import COMMUTATIVE, ELEMENTWISE_BINARY, OPERATORS
 from conrepair.localization.diagnosis.attributes import axis_map
 from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.layout import Layout
-from conrepair.repairs.batch_places import BatchPlace, batch_places, place_in_shape
+from conrepair.repairs.baking import BatchPlace, batch_places, place_in_shape
 
 __all__ = ["KnownTensor", "perm_of", "transplant"]
 

@@ -13,8 +13,7 @@ from conrepair.report.csv_text import csv_text
 from conrepair.report.folder import write_folder
 from conrepair.report.repair.files import repair_files
 from conrepair.report.result import AuditResult, Build, Row
-from conrepair.report.row_folders import RowFolders
-from conrepair.report.row_paths import placed
+from conrepair.report.row_paths import RowFolders, placed
 from conrepair.report.verdict_table import verdicts_markdown
 from conrepair.runtime.file_names import FileNames
 from conrepair.runtime.files import put_text

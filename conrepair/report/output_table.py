@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from conrepair.evaluate.compare import OutputComparison
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.target_rows import name_of
+from conrepair.report.row_paths import name_of
 from conrepair.runtime.words import number
 
 __all__ = ["FEW", "output_table", "tests_of"]

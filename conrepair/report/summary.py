@@ -11,7 +11,7 @@ from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
-from conrepair.report.localization.naming import names_of
+from conrepair.report.localization.about import names_of
 from conrepair.report.output_table import FEW, output_table, tests_of
 from conrepair.report.repair.summary import advice_line, conversion_lines, repair_line
 from conrepair.report.result import AuditResult, Row

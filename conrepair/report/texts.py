@@ -19,7 +19,7 @@ from conrepair.report.machine.markdown import summary_markdown
 from conrepair.report.machine.sarif import sarif_text
 from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.report.row_folders import RowFolders
+from conrepair.report.row_paths import RowFolders
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.words import harmless, printable

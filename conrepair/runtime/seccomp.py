@@ -8,7 +8,7 @@ import platform
 import sys
 
 from conrepair.runtime import kernel_calls
-from conrepair.runtime.call_rules import Argument, CallRule, rules
+from conrepair.runtime.kernel_calls import Argument, CallRule, rules
 
 __all__ = ["available", "restrict"]
 

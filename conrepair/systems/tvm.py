@@ -149,11 +149,11 @@ class Tvm(System):
         return found | ({"vectorize": False} if generator.random() < _PLAIN_LOOPS else {})
 
     def program(self, setting: Setting) -> Program:
-        """The pipeline pass by pass; schedules of `conrepair.backends.tvm.schedules` are taken from there."""
+        """The pipeline pass by pass; schedules of `conrepair.backends.tvm.settings` are taken from there."""
         options = read_options(setting.options)
         steps = _steps(options)
         schedules = sorted(filter(None, map(_schedule, steps)))
-        imports = [f"from conrepair.backends.tvm.schedules import {name}\n" for name in schedules]
+        imports = [f"from conrepair.backends.tvm.settings import {name}\n" for name in schedules]
         load = _LOAD.format(
             imports="".join(imports),
             environment="" if options.fast_math else f"import os\n\nos.environ |= {EXACT}\n",
@@ -180,7 +180,7 @@ def _steps(options: TvmOptions) -> list[PlacedPass]:
 
 
 def _schedule(step: PlacedPass) -> str:
-    """The function of `conrepair.backends.tvm.schedules` that makes a pass; "" of TVM's own."""
+    """The function of `conrepair.backends.tvm.settings` that makes a pass; "" of TVM's own."""
     return "gpu_fallback" if step.name == TUNED else getattr(step.make, "__name__", "")
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.data.stored_rows import StoredRows
+from conrepair.data.stored_values import StoredRows
 
 
 @given(

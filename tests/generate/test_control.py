@@ -7,8 +7,7 @@ from random import Random
 import onnx
 import pytest
 
-from conrepair.generate.bodies import Body, BodyStep
-from conrepair.generate.enclosed import Bodies
+from conrepair.generate.bodies import Bodies, Body, BodyStep
 from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import accepted, run

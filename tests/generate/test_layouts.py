@@ -7,12 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from conrepair.generate.equations import Equation, terms_of
 from conrepair.generate.expressions import Unknown
 from conrepair.generate.graph import Draft
 from conrepair.generate.layouts import NewShape, Parts, Places
 from conrepair.generate.ports import Support
 from conrepair.generate.shapes import Broadcast, Lettered
+from conrepair.generate.specifications.products import Equation, terms_of
 from conrepair.generate.symbolic import retyped
 from conrepair.generate.tensors import Range, TensorType
 from conrepair.generate.values.drawn import drawn_values

@@ -17,7 +17,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
 from conrepair.localization.layout import Layout, layouts
 from conrepair.networks.onnx import open_network
-from conrepair.repairs.batch_places import BatchPlace, batch_places
+from conrepair.repairs.baking import BatchPlace, batch_places
 from conrepair.repairs.transplant import KnownTensor, transplant
 
 _SHAPE = (2, 3, 5, 4)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conrepair.evaluate.inputs import ComparedInput
 from conrepair.frameworks.model import Model
 from conrepair.report.result import Build, Compared, LocalizedStep, LocalizedTarget, Problem, Ran, Row
-from conrepair.report.row_folders import RowFolders
+from conrepair.report.row_paths import RowFolders
 from conrepair.report.texts import texts_of
 
 ODD = [

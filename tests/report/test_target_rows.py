@@ -14,7 +14,7 @@ from conrepair.report.machine.junit import junit_xml
 from conrepair.report.page.sections import sections
 from conrepair.report.readable import OURS
 from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.report.target_rows import target_rows, word_of
+from conrepair.report.row_paths import target_rows, word_of
 from conrepair.runtime.workers import NO_DEVICE
 
 

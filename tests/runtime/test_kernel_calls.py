@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from conrepair.runtime import kernel_calls
-from conrepair.runtime.call_rules import rules
 from conrepair.runtime.confinement import CONFINED, GPU, NETWORK
-from conrepair.runtime.kernel_calls import ALLOWED, FILTERED, MACHINES, REFUSED, SILENT, numbers
+from conrepair.runtime.kernel_calls import ALLOWED, FILTERED, MACHINES, REFUSED, SILENT, numbers, rules
 
 # The kernel has them no longer, or C libraries do without: glibc takes `clone`, whose arguments can be looked at,
 # where there's no `clone3`.

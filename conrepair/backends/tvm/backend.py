@@ -38,7 +38,7 @@ class TvmBackend(Compiler):
     def compile(self, model: Model, options: Mapping[str, Any], batch_size: int, folder: Path) -> dict[str, Any]:
         """Build into a folder; with option `check_device`, only if the device is there, which is named then."""
         from conrepair.backends.tvm.build import build, taken
-        from conrepair.backends.tvm.devices import check_device
+        from conrepair.backends.tvm.target import check_device
 
         known = read_options(options)
         there = check_device(known.parsed_target.kind, known.device) if options.get("check_device") else None

@@ -161,8 +161,8 @@ def compile_module(
     """Optimize and compile what was imported; as `build`, without `build.json`."""
     import tvm
 
-    from conrepair.backends.tvm.devices import needs_bridge
     from conrepair.backends.tvm.passes_run import PassesRun
+    from conrepair.backends.tvm.target import needs_bridge
     from conrepair.backends.tvm.tuning import check_tuning
 
     _compute_one_by_one()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -12,11 +15,74 @@ from typing import Any
 import numpy as np
 
 from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM
-from conrepair.backends.tvm.pocl_processor import SETTING, is_unknown_processor, name_processor, processor
 from conrepair.runtime.errors import DeviceError
 from conrepair.runtime.libraries import missing_text
 
-__all__ = ["find_device", "register_kernels"]
+__all__ = ["SETTING", "find_device", "name_processor", "processor", "register_kernels"]
+
+SETTING = "POCL_LLVM_CPU_NAME"
+_UNKNOWN = b"generic"
+_VERSION = "PoCL 3.0"
+_STRUCT = 1024  # bytes of the description in which the name is looked for; it's at 640
+_POINTER = ctypes.sizeof(ctypes.c_void_p)
+_LONGEST = 64
+# As PoCL 3.0 chooses its library of functions, whose vectors must be passed as kernels pass theirs.
+_NAMES = (("avx512f", "skylake-avx512"), ("avx2", "haswell"), ("avx", "sandybridge"), ("sse4_1", "penryn"))
+
+
+def _is_unknown_processor(text: str) -> bool:
+    """Whether a compiler's output says that the processor's name means nothing to it."""
+    return "unknown target CPU" in text
+
+
+def processor() -> str:
+    """A name that LLVM has known for long, of a processor that this one can stand for; the user's, where it's set."""
+    flags: set[str] = set()
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        flags = set(next((line for line in lines if line.startswith("flags")), "").split())
+    return os.environ.get(SETTING) or next((name for flag, name in _NAMES if flag in flags), "x86-64")
+
+
+def name_processor(device: Any) -> bool:
+    """Have PoCL 3.0 compile for `processor()` from now on.
+
+    Args:
+        device: Of pyopencl.
+
+    Returns:
+        Whether that was possible: only where the description is what it's known to be.
+    """
+    if _VERSION not in device.platform.version:
+        return False
+    place = _place_of_pocl(int(device.int_ptr))
+    if place is None:
+        return False
+    library = ctypes.CDLL(None)
+    library.strdup.restype = ctypes.c_void_p  # PoCL's to free
+    ctypes.c_void_p.from_address(place).value = library.strdup(processor().encode())
+    return True
+
+
+def _place_of_pocl(address: int) -> int | None:
+    """Where the pointer to the name is, behind that to the triple; read without touching what isn't there."""
+    with contextlib.suppress(OSError), Path("/proc/self/mem").open("rb", buffering=0) as memory:
+        fields = os.pread(memory.fileno(), _STRUCT, address)
+        texts = [
+            _text(memory.fileno(), fields[place : place + _POINTER]) for place in range(0, len(fields), _POINTER)
+        ]
+        for number, (triple, name) in enumerate(itertools.pairwise(texts), 1):
+            if b"-linux-" in triple and name == _UNKNOWN:
+                return address + number * _POINTER
+    return None
+
+
+def _text(memory: int, pointer: bytes) -> bytes:
+    """What a pointer points to, as a string of C; empty where it doesn't."""
+    with contextlib.suppress(OSError, OverflowError):
+        text, end, _ = os.pread(memory, _LONGEST, int.from_bytes(pointer, "little")).partition(b"\0")
+        return text if end else b""
+    return b""
 
 
 # Its caches are databases in the user's folders, which confined workers can't write. Read when pyopencl is imported.
@@ -50,11 +116,11 @@ def find_device() -> Any:
     refused = []
     for device in sorted(devices, key=lambda device: not device.type & pyopencl.device_type.GPU):
         problem = _problem(device)
-        if is_unknown_processor(problem) and name_processor(device):
+        if _is_unknown_processor(problem) and name_processor(device):
             problem = _problem(device)
         if not problem:
             return device
-        setting = f" ({SETTING}={processor()} tells newer PoCL another one)" if is_unknown_processor(problem) else ""
+        setting = f" ({SETTING}={processor()} tells newer PoCL another one)" if _is_unknown_processor(problem) else ""
         refused.append(f"{device.name}: {problem}{setting}")
     raise DeviceError(
         f"the drivers of all OpenCL devices here fail to compile an empty kernel ({'; '.join(refused)}), so nothing "

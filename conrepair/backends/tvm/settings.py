@@ -1,4 +1,4 @@
-"""Optimization settings: which of the catalogue's passes run, in the catalogue's order.
+"""Optimization settings: which of the catalogue's passes run, in the catalogue's order; and schedules by rule.
 
 A setting is a subset of one list, so that two settings differ by passes that have names, and a configuration can add
 one (`required_pass`) or leave one out (`disabled_pass`).
@@ -6,12 +6,12 @@ one (`required_pass`) or leave one out (`disabled_pass`).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.schedules import cpu_schedules, gpu_fallback, gpu_schedules, more_gpu_schedules
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
@@ -24,8 +24,69 @@ __all__ = [
     "PlacedPass",
     "check_passes",
     "explain",
+    "gpu_fallback",
     "steps_of",
 ]
+
+_LOG = logging.getLogger(__name__)
+
+
+class _SteppingAside:
+    """A schedule rule that leaves a kernel to the next one where it would raise.
+
+    dlight's Matmul rule raises on some convolutions ("not properly inlined"), and that would end the compilation.
+    """
+
+    def __init__(self, rule: Any) -> None:
+        self._rule = rule
+
+    def apply(self, function: Any, target: Any, tunable: bool) -> Any:
+        """As `ScheduleRule.apply`."""
+        try:
+            return self._rule.apply(function, target, tunable)
+        # A rule raises whatever its assumptions break into; the next rule takes the kernel.
+        except Exception as error:  # noqa: BLE001
+            _LOG.info("%s steps aside: %s", type(self._rule).__name__, str(error).strip().splitlines()[:1])
+            return None
+
+
+def _cpu_schedules() -> Any:
+    """Dlight's rules for CPUs, then ours."""
+    from tvm.s_tir import dlight
+
+    from conrepair.backends.tvm.cpu_rule import CpuLoops
+
+    return _pass(dlight.cpu.GEMV(), CpuLoops())
+
+
+def _gpu_schedules() -> Any:
+    """The rules of TVM's own default for GPUs."""
+    from tvm.s_tir import dlight
+
+    gpu = dlight.gpu
+    return _pass(gpu.Matmul(), gpu.GEMV(), gpu.Reduction(), gpu.GeneralReduction())
+
+
+def _more_gpu_schedules() -> Any:
+    """Dlight's rules that TVM's own default leaves out."""
+    from tvm.s_tir import dlight
+
+    gpu = dlight.gpu
+    return _pass(gpu.RMSNorm(), gpu.Transpose())
+
+
+def gpu_fallback() -> Any:
+    """Every loop over elements to blocks and threads: a kernel without a binding can't run."""
+    from tvm.s_tir import dlight
+
+    return _pass(dlight.gpu.Fallback())
+
+
+def _pass(*rules: Any) -> Any:
+    from tvm.s_tir import dlight
+
+    return dlight.ApplyDefaultSchedule(*map(_SteppingAside, rules))
+
 
 SETTINGS = ("O0", "O1", "O2", "O3", "tuned")
 TUNED = "ApplyTuned"
@@ -111,12 +172,12 @@ CATALOGUE: tuple[PlacedPass, ...] = (
     PlacedPass("FuseTIR", "makes one kernel of each group", _BETTER, _DEFAULT),
     PlacedPass(TUNED, "takes the fastest schedules that were measured", _TUNED, _TUNED),
     PlacedPass(
-        "ScheduleCPU", "dlight's CPU rules, and ours: parallel, tiled, in vectors", _BEST, _NONE, make=cpu_schedules
+        "ScheduleCPU", "dlight's CPU rules, and ours: parallel, tiled, in vectors", _BEST, _NONE, make=_cpu_schedules
     ),
     PlacedPass(
-        "ScheduleGPUMore", "dlight's rules for transposes and normalizations", _NONE, _BEST, make=more_gpu_schedules
+        "ScheduleGPUMore", "dlight's rules for transposes and normalizations", _NONE, _BEST, make=_more_gpu_schedules
     ),
-    PlacedPass("ScheduleGPU", "dlight's rules for products and reductions", _NONE, _DEFAULT, make=gpu_schedules),
+    PlacedPass("ScheduleGPU", "dlight's rules for products and reductions", _NONE, _DEFAULT, make=_gpu_schedules),
     PlacedPass(
         "ScheduleGPUFallback",
         "binds the loops of all other kernels to blocks and threads",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.devices import needs_bridge
+from conrepair.backends.tvm.target import needs_bridge
 from conrepair.runtime.errors import ConfigError, ConversionError, DeviceError
 
 __all__ = ["DATABASE", "check_tuning", "trials_done", "tuned_schedules"]

@@ -12,9 +12,7 @@ from rich.console import Console
 from conrepair.campaigns.accuracy import Tables, measure_systems
 from conrepair.cli.next_step import tell_next
 from conrepair.engine.session import Session
-from conrepair.report.accuracy.page import page
-from conrepair.report.accuracy.plot import accuracy_plot
-from conrepair.report.accuracy.table import json_text, terminal_table
+from conrepair.report.accuracy.page import accuracy_plot, json_text, page, terminal_table
 from conrepair.runtime.errors import ExitCode, InferenceError
 from conrepair.runtime.files import put_text
 from conrepair.runtime.invocation import invoked

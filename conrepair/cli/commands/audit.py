@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conrepair.cli.engine import engine_of
-from conrepair.cli.told import tell
+from conrepair.cli.several import tell
+from conrepair.cli.shared import engine_of
 from conrepair.config.legacy.read import load_for_run
 from conrepair.crowd.engine import engine
 from conrepair.pipeline.audit import run_and_write
@@ -23,7 +23,7 @@ def run_config(options: argparse.Namespace) -> int:
 
     Args:
         options: "config" (its path), "fresh" (reuse nothing), "output" (instead of the configuration's), "quiet" (no
-            progress), and those of `conrepair.cli.engine`.
+            progress), and those of `conrepair.cli.shared`.
 
     Returns:
         The exit code.

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from conrepair.cli.next_step import after_comparison, tell_next
-from conrepair.cli.told import tell
+from conrepair.cli.several import tell
 from conrepair.engine.session import Session
 from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.settings import answer_settings

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from conrepair.campaigns.rechecking import Rechecked, recheck
 from conrepair.campaigns.since import since
-from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import tell_next
+from conrepair.cli.shared import engine_of
 from conrepair.config.legacy.read import load_for_run
 from conrepair.crowd.engine import engine
 from conrepair.pipeline.systems.fuzzing import fuzz as run_campaign

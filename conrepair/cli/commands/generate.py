@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from conrepair.campaigns.generating import GenerationRequest, generate, request_of
 from conrepair.campaigns.network_folder import name_of
 from conrepair.cli.commands.support import show_support
-from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import command, tell_next
+from conrepair.cli.shared import engine_of
 from conrepair.crowd.engine import engine
 from conrepair.pipeline.from_config import asked_networks
 from conrepair.report.unfinished import unfinished_page

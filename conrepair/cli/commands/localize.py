@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conrepair.cli.several import each_target
-from conrepair.cli.told import tell
+from conrepair.cli.several import each_target, tell
 from conrepair.engine.session import Session
 from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.settings import layer_settings

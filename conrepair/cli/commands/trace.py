@@ -7,15 +7,15 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import tell_next
+from conrepair.cli.shared import engine_of
 from conrepair.crowd.engine import engine
 from conrepair.engine.place import at_once, elsewhere
 from conrepair.engine.session import Session
 from conrepair.pipeline.options import slug
 from conrepair.pipeline.systems.tracing import trace_file
 from conrepair.report.tracing.folder import TracedModel, trace_output
-from conrepair.report.tracing.summary import summary_lines, summary_of
+from conrepair.report.tracing.words import summary_lines, summary_of
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.file_names import FileNames
 from conrepair.runtime.path_text import model_path

@@ -10,12 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from conrepair.config.legacy.account import Account, AccountEntry, Context, KeyOutcome
-from conrepair.config.legacy.compiler import backends_of
 from conrepair.config.legacy.models import translate_model
 from conrepair.config.legacy.paths import ModelNames, PathFinder, model_name
 from conrepair.config.legacy.repair import RepairRequest, translate_repair
 from conrepair.config.legacy.schema import LegacyConfig
-from conrepair.config.legacy.settings import account_for_settings, dataset_of, stages_of
+from conrepair.config.legacy.settings import account_for_settings, backends_of, dataset_of, stages_of
 from conrepair.config.load import explain, parse_config
 from conrepair.config.model import AuditConfig
 from conrepair.runtime.errors import ConfigError

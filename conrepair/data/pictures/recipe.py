@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from conrepair.data.pictures.letterbox import place_within, surround
-from conrepair.data.pictures.resample import resize_bilinear, resize_nearest
+from conrepair.data.pictures.resample import place_within, resize_bilinear, resize_nearest, surround
 from conrepair.runtime.errors import DataError
 
 __all__ = [

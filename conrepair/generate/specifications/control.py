@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conrepair.generate.enclosed import Bodies
+from conrepair.generate.bodies import Bodies
 from conrepair.generate.ports import MAX_RANK
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Dims, Either

@@ -1,16 +1,134 @@
-"""accuracy.md: causes, the table, special values, refusals."""
+"""What accuracy tables come to: accuracy.md with causes, special values and refusals, accuracy.json, accuracy.svg."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from rich.table import Table
 
 from conrepair.accuracy.forms import NONE_KNOWN
 from conrepair.accuracy.measured import WRONG, Measured
-from conrepair.report.accuracy.table import Cause, Column, by_place, causes, columns, word
 from conrepair.report.csv_text import plain
+from conrepair.report.encode import encode
 from conrepair.report.verdict_table import markdown_table
 
-__all__ = ["page"]
+__all__ = ["Cause", "accuracy_plot", "by_place", "causes", "columns", "json_text", "page", "terminal_table", "word"]
+
+_LEFT, _TOP, _WIDE, _HIGH = 190, 130, 58, 17
+_MOST = 24.0  # bits of float32
+_STYLE = "text{font:11px system-ui,sans-serif;fill:#222}.refused{fill:#eee}"
+
+
+def accuracy_plot(results: Sequence[Measured]) -> str:
+    """Draw a self-contained SVG, every field of which tells its figures when pointed at.
+
+    Args:
+        results: Of all systems and element types.
+    """
+    head, operators = columns(results), list(dict.fromkeys(one.operator for one in results))
+    width, height = _LEFT + _WIDE * len(head) + 90, _TOP + _HIGH * len(operators) + 10
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img">',
+        "<title>Largest errors of operators, in units in the last place</title>",
+        f'<style>{_STYLE}</style><rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for place, (system, dtype) in enumerate(head):
+        x = _LEFT + _WIDE * (place + 0.6)
+        parts.append(
+            f'<text transform="translate({x:.0f} {_TOP - 8}) rotate(-50)">{escape(f"{system} {dtype}")}</text>'
+        )
+    places = by_place(results)
+    for row, operator in enumerate(operators):
+        y = _TOP + _HIGH * row
+        parts.append(f'<text x="{_LEFT - 8}" y="{y + 12}" text-anchor="end">{escape(operator)}</text>')
+        for place, column in enumerate(head):
+            parts += _field(places.get((operator, column)), _LEFT + _WIDE * place, y)
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _field(one: Measured | None, x: int, y: int) -> Iterator[str]:
+    if one is None:
+        return
+    lost = 1.0 if one.missing else min(math.log2(max(one.ulps, 1.0)), _MOST) / _MOST
+    shade = 'class="refused"' if one.refused else f'fill="hsl({55 - 55 * lost:.0f} 85% {94 - 44 * lost:.0f}%)"'
+    told = one.refused or f"{one.ulps:.3g} units, {one.relative:.2g} relative, at {one.at}. {one.region} {one.form}"
+    size = f'width="{_WIDE - 1}" height="{_HIGH - 1}"'
+    yield f'<rect x="{x}" y="{y}" {size} {shade}><title>{escape(told)}</title></rect>'
+    yield f'<text x="{x + _WIDE / 2:.0f}" y="{y + 12}" text-anchor="middle">{word(one)}</text>'
+
+
+_LARGE = 1e4
+_Column = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """An unstable form of an operator, and who has it.
+
+    Attributes:
+        worst: The largest error that it makes.
+        columns: System and element type of all that have it.
+    """
+
+    worst: Measured
+    columns: tuple[_Column, ...]
+
+
+def columns(results: Sequence[Measured]) -> list[_Column]:
+    """Systems and element types, in order."""
+    return list(dict.fromkeys((one.system, one.dtype) for one in results))
+
+
+def by_place(results: Sequence[Measured]) -> dict[tuple[str, _Column], Measured]:
+    """By operator and column."""
+    return {(one.operator, (one.system, one.dtype)): one for one in results}
+
+
+def causes(results: Sequence[Measured]) -> list[Cause]:
+    """What is above 16 units, by operator and form, the worst first."""
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for one in results:
+        if one.faulty:
+            groups.setdefault((one.operator, one.form), []).append(one)
+    found = [
+        Cause(max(group, key=lambda one: one.ulps), tuple((one.system, one.dtype) for one in group))
+        for group in groups.values()
+    ]
+    return sorted(found, key=lambda cause: (-min(cause.worst.relative, 1.0), cause.worst.operator))
+
+
+def word(one: Measured | None) -> str:
+    """An error in units in the last place, in a few letters."""
+    if one is None:
+        return ""
+    if one.refused:
+        return "-"
+    digits = f"{one.ulps:.1f}" if one.ulps < 100 else f"{one.ulps:.0f}" if one.ulps < _LARGE else f"{one.ulps:.0e}"
+    return f"{digits}, inf" if one.missing else digits
+
+
+def terminal_table(results: Sequence[Measured]) -> Table:
+    """Largest errors in units in the last place, those with lost digits in red."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("operator", no_wrap=True)
+    for system, dtype in columns(results):
+        table.add_column(f"{system}\n{dtype}", justify="right")
+    places = by_place(results)
+    for operator in dict.fromkeys(one.operator for one in results):
+        found = [places.get((operator, column)) for column in columns(results)]
+        words = [f"[red]{word(one)}[/]" if one is not None and one.faulty else word(one) for one in found]
+        table.add_row(operator, *words)
+    return table
+
+
+def json_text(results: Sequence[Measured]) -> str:
+    """accuracy.json: a list of all that was measured."""
+    return json.dumps([encode(one) for one in results], indent=1) + "\n"
+
 
 _INTRODUCTION = f"""Every operator is computed by every system, and compared with its value in float64 at some 250,000
 inputs (of two-byte types at all there are), or for sums at sizes around those of blocks and rows of five sorts.
@@ -66,7 +184,7 @@ def _cause(cause: Cause) -> list[str]:
     return [plain(cell) for cell in (*cells, "; ".join(where))]
 
 
-def _listed(places: Sequence[Column]) -> str:
+def _listed(places: Sequence[_Column]) -> str:
     """Systems, with the element types that aren't float32."""
     return ", ".join(dict.fromkeys(system if dtype == "float32" else f"{system} {dtype}" for system, dtype in places))
 
@@ -83,7 +201,7 @@ def _table(results: Sequence[Measured]) -> list[str]:
 
 def _specials(results: Sequence[Measured]) -> list[str]:
     """By operator and words, who has them."""
-    found: dict[tuple[str, str], list[Column]] = {}
+    found: dict[tuple[str, str], list[_Column]] = {}
     for one in results:
         for words in one.specials:
             found.setdefault((one.operator, words), []).append((one.system, one.dtype))

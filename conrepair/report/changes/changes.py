@@ -11,7 +11,7 @@ from typing import Any
 from conrepair.localization.result import LocatedFault
 from conrepair.metrics.statistics import wilson_interval
 from conrepair.report.changes.standing import Standing, standings
-from conrepair.report.localization.naming import names_of_fault
+from conrepair.report.localization.about import names_of_fault
 from conrepair.report.result import AuditResult
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import number, quoted

@@ -8,7 +8,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.metrics.statistics import TimeStatistics
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.target_rows import OF_FILES, name_of, target_rows, without_device, word_of
+from conrepair.report.row_paths import OF_FILES, name_of, target_rows, without_device, word_of
 
 __all__ = ["Standing", "standings"]
 

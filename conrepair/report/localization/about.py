@@ -1,14 +1,16 @@
-"""What was localized, and on what: what a report needs beside the result."""
+"""What was localized, and on what, and what to call joined layers: what a report needs beside the result."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.frameworks.model import Model
+from conrepair.localization.result import Localization, LocatedFault
 from conrepair.report.result import AuditResult, Row
 
-__all__ = ["About", "about_step", "has_overlay"]
+__all__ = ["FUSED", "About", "about_step", "has_overlay", "names_of", "names_of_fault"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,3 +43,25 @@ def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
     """
     compared = row.localized.steps[place].compared
     return About(source=compared.source, target=compared.target, data=result.datasets.get(row.reference, ""))
+
+
+FUSED = 48
+"""Letters that a name has at most which is told as it is, where the source has another one."""
+
+_MOST = 100  # faults, the guiltiest first: sentences name no more
+
+
+def names_of_fault(fault: LocatedFault) -> Mapping[str, str]:
+    """The source's name for the first of the target's layers, where that one's is too long to be read."""
+    if not fault.source_layers or not fault.target_layers:
+        return {}
+    ours, theirs = fault.source_layers[0], fault.target_layers[0]
+    return {theirs: ours} if len(theirs) > FUSED and len(ours) < len(theirs) else {}
+
+
+def names_of(result: Localization) -> Mapping[str, str]:
+    """The same of the faults that a sentence may name."""
+    found: dict[str, str] = {}
+    for fault in (*result.faults[:_MOST], *result.latent[:_MOST]):
+        found |= names_of_fault(fault)
+    return found

@@ -10,8 +10,7 @@ from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
 from conrepair.localization.quantized_rules import OVERFLOWS, SATURATES, SHIFTED, ZERO_POINTS
 from conrepair.localization.result import OPERAND, Localization, LocatedFault
-from conrepair.report.localization.about import About
-from conrepair.report.localization.naming import names_of_fault
+from conrepair.report.localization.about import About, names_of_fault
 from conrepair.runtime.words import shortened
 
 __all__ = ["fault_advice", "seen", "step_advice", "verdict_advice"]

@@ -5,16 +5,92 @@ Written by hand: it needs lines, dots and text, and no library that draws is amo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
-from conrepair.report.localization.axes import ErrorAxis, error_axis, spread
-from conrepair.report.localization.naming import names_of, names_of_fault
+from conrepair.report.localization.about import names_of, names_of_fault
 from conrepair.runtime.words import number, printable, quoted, shortened
 
-__all__ = ["error_plot"]
+__all__ = ["error_axis", "error_plot", "spread"]
+
+_LOWEST, _HIGHEST = 1e-12, 1e6  # what's beyond is drawn at the edge: it's as good as nothing, or as bad as it gets
+_FEWEST_DECADES, _MOST_LABELS = 3, 8
+
+
+@dataclass(frozen=True)
+class _ErrorAxis:
+    """Maps errors to heights.
+
+    Attributes:
+        low: Exponent at the lower edge.
+        high: Exponent at the upper edge.
+        top: Pixels from above of the upper edge.
+        bottom: The same of the lower edge.
+        zero: Whether the lower edge stands for 0.
+        infinite: Whether the upper edge stands for what's no number.
+    """
+
+    low: int
+    high: int
+    top: float
+    bottom: float
+    zero: bool
+    infinite: bool
+
+    def at(self, error: float) -> float:
+        """Pixels from above."""
+        if not math.isfinite(error):
+            return self.top
+        if error <= 0:
+            return self.bottom
+        share = (math.log10(error) - self.low) / (self.high - self.low)
+        return self.bottom - min(max(share, 0.0), 1.0) * (self.bottom - self.top)
+
+    def labels(self) -> list[tuple[float, str]]:
+        """Pixels from above and text of each line of the grid, from the lower edge up."""
+        inner = range(self.low + self.zero, self.high - self.infinite + 1)
+        found = [(self.at(10.0**exponent), f"1e{exponent}") for exponent in inner[:: 1 + len(inner) // _MOST_LABELS]]
+        below = [(self.bottom, "0")] if self.zero else []
+        above = [(self.top, "infinite")] if self.infinite else []
+        return [*below, *found, *above]
+
+
+def error_axis(errors: Collection[float], top: float, bottom: float) -> _ErrorAxis:
+    """An axis that shows all errors.
+
+    Args:
+        errors: 0 or more, infinite, or not a number.
+        top: Pixels from above of the upper edge.
+        bottom: The same of the lower edge.
+    """
+    shown = [min(max(error, _LOWEST), _HIGHEST) for error in errors if math.isfinite(error) and error > 0] or [1e-7]
+    low, high = math.floor(math.log10(min(shown))), math.ceil(math.log10(max(shown)))
+    high = max(high, low + _FEWEST_DECADES)
+    zero, infinite = any(error == 0 for error in errors), not all(map(math.isfinite, errors))
+    return _ErrorAxis(low - zero, high + infinite, top, bottom, zero, infinite)
+
+
+def spread(wanted: Sequence[float], apart: float, last: float) -> list[float]:
+    """Push places apart, as little to the right as it takes, and back where that leads over the edge.
+
+    Args:
+        wanted: Ascending.
+        apart: What must be between two.
+        last: The edge.
+    """
+    places: list[float] = []
+    for place in wanted:
+        places.append(max(place, places[-1] + apart) if places else place)
+    edge = last
+    for index in range(len(places) - 1, -1, -1):
+        places[index] = min(places[index], edge)
+        edge = places[index] - apart
+    return places
+
 
 _LEFT, _RIGHT, _TOP, _HEIGHT = 84.0, 24.0, 84.0, 360.0
 _NAMES_HEIGHT, _LINE = 150.0, 18.0
@@ -103,7 +179,7 @@ def _legend(y: float) -> Iterator[str]:
     yield _text(_LEFT + 348, y, "noise floor and below")
 
 
-def _grid(axis: ErrorAxis, width: float) -> Iterator[str]:
+def _grid(axis: _ErrorAxis, width: float) -> Iterator[str]:
     for y, label in axis.labels():
         yield f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" class="grid"/>'
         yield _text(_LEFT - 6, y + 4, label, 'text-anchor="end" class="small"')
@@ -112,7 +188,7 @@ def _grid(axis: ErrorAxis, width: float) -> Iterator[str]:
     yield _text(14, middle, "relative L2 error", turned)
 
 
-def _curves(rows: Sequence[LayerRow], axis: ErrorAxis, across: _Across) -> Iterator[str]:
+def _curves(rows: Sequence[LayerRow], axis: _ErrorAxis, across: _Across) -> Iterator[str]:
     if not rows:
         return
     floors = " ".join(f"L{across.at(place):.1f} {axis.at(row.noise_floor):.1f}" for place, row in enumerate(rows))
@@ -122,7 +198,7 @@ def _curves(rows: Sequence[LayerRow], axis: ErrorAxis, across: _Across) -> Itera
     yield f'<path d="M{full}" class="full"/>'
 
 
-def _dots(rows: Sequence[LayerRow], axis: ErrorAxis, across: _Across) -> Iterator[str]:
+def _dots(rows: Sequence[LayerRow], axis: _ErrorAxis, across: _Across) -> Iterator[str]:
     for place in sorted(range(len(rows)), key=lambda place: rows[place].guilty):  # guilty ones on top
         row = rows[place]
         radius = max(across.radius, 4.0) if row.guilty else across.radius
@@ -140,7 +216,7 @@ def _tooltip(row: LayerRow) -> str:
     )
 
 
-def _names(rows: Sequence[LayerRow], axis: ErrorAxis, across: _Across) -> Iterator[str]:
+def _names(rows: Sequence[LayerRow], axis: _ErrorAxis, across: _Across) -> Iterator[str]:
     """As many as can be read."""
     step = -(-len(rows) // _NAMED_LAYERS) if rows else 1
     y = axis.bottom + 14
@@ -151,7 +227,7 @@ def _names(rows: Sequence[LayerRow], axis: ErrorAxis, across: _Across) -> Iterat
 
 
 def _marks(
-    named: Sequence[LocatedFault], rows: Sequence[LayerRow], axis: ErrorAxis, across: _Across
+    named: Sequence[LocatedFault], rows: Sequence[LayerRow], axis: _ErrorAxis, across: _Across
 ) -> Iterator[str]:
     """A fault's number above its dot, pushed aside where two would lie on each other."""
     tensors = {(row.source_tensor, row.target_tensor): place for place, row in enumerate(rows)}

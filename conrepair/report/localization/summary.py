@@ -12,9 +12,8 @@ from rich.text import Text
 
 from conrepair.localization.result import Coverage, Localization, LocatedFault
 from conrepair.localization.suspiciousness import Suspiciousness
-from conrepair.report.localization.about import About
+from conrepair.report.localization.about import About, names_of, names_of_fault
 from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
-from conrepair.report.localization.naming import names_of, names_of_fault
 from conrepair.report.summary import STYLES
 from conrepair.runtime.words import number, printable, quoted, shortened
 

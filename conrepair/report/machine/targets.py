@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from conrepair.localization.result import Localization
-from conrepair.report.localization.naming import names_of, names_of_fault
+from conrepair.report.localization.about import names_of, names_of_fault
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.target_rows import name_of, target_rows, without_device, word_of
+from conrepair.report.row_paths import name_of, target_rows, without_device, word_of
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import quoted
 

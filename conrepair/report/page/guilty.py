@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from conrepair.localization.result import LayerRow, Localization, LocatedFault, Rule
-from conrepair.report.localization.about import about_step
+from conrepair.report.localization.about import about_step, names_of_fault
 from conrepair.report.localization.advice import fault_advice
-from conrepair.report.localization.naming import names_of_fault
-from conrepair.report.page.anchors import anchor_of, in_order, section_of
+from conrepair.report.page.rendering import anchor_of, in_order, section_of
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.target_rows import name_of
+from conrepair.report.row_paths import name_of
 from conrepair.runtime.words import quoted, shortened
 
 __all__ = ["GuiltyLayer", "guilty_of"]

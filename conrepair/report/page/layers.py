@@ -9,9 +9,9 @@ from typing import Any
 from conrepair.graph.record import GraphRecord, NodeRecord
 from conrepair.localization.result import LayerRow, Localization
 from conrepair.report.encode import encode
-from conrepair.report.page.anchors import in_order
+from conrepair.report.page.rendering import in_order
 from conrepair.report.result import AuditResult, LocalizedStep
-from conrepair.report.target_rows import name_of
+from conrepair.report.row_paths import name_of
 
 __all__ = ["Card", "layers_data", "targets_data"]
 

@@ -11,13 +11,12 @@ from pathlib import Path
 from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.result import Localization
 from conrepair.repairs.result import RepairResult
-from conrepair.report.localization.about import about_step
+from conrepair.report.localization.about import about_step, names_of
 from conrepair.report.localization.advice import seen, verdict_advice
-from conrepair.report.localization.naming import names_of
 from conrepair.report.page.guilty import GuiltyLayer, guilty_of
 from conrepair.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.target_rows import name_of, target_rows, without_device
+from conrepair.report.row_paths import name_of, target_rows, without_device
 from conrepair.runtime.words import number, quoted
 
 __all__ = ["Figure", "Overview", "RepairBox", "overview", "state_of"]

@@ -1,4 +1,4 @@
-"""Templates with everything escaped, and what lies beside them."""
+"""Templates with everything escaped, what lies beside them, and places on the page that others lead to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,27 @@ from typing import Any
 
 import jinja2
 
+from conrepair.localization.result import LayerRow, Localization
+from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.standing import duration
 from conrepair.runtime.words import number
 
-__all__ = ["policy", "rendered", "text_of"]
+__all__ = ["anchor_of", "in_order", "policy", "rendered", "section_of", "text_of"]
+
+
+def section_of(row: Row, result: AuditResult) -> str:
+    """Of a row of this very result: it's the same however often the page is made."""
+    return f"row-{result.places[id(row)]}"
+
+
+def in_order(found: Localization) -> list[LayerRow]:
+    """Pairs of tensors in the source's order: the order of plot, graph and table."""
+    return sorted(found.layers, key=lambda layer: layer.order)
+
+
+def anchor_of(section: str, place: int | None) -> str:
+    """Where a layer is shown; "" for one that isn't."""
+    return "" if place is None else f"{section}-layer-{place}"
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -10,15 +10,15 @@ from typing import Any
 from conrepair.localization.suspiciousness import Suspiciousness
 from conrepair.report.encode import encode
 from conrepair.report.output_table import output_table, tests_of
-from conrepair.report.page.anchors import section_of
 from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
 from conrepair.report.page.overview import state_of
+from conrepair.report.page.rendering import section_of
 from conrepair.report.readable import Readable
 from conrepair.report.repair.summary import advice_line, conversion_lines
 from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.row_paths import is_target, name_of, target_rows, without_device, word_of
 from conrepair.report.summary import row_notes
-from conrepair.report.target_rows import is_target, name_of, target_rows, without_device, word_of
 from conrepair.runtime.words import number, shortened
 
 __all__ = ["PageCell", "PageMatrix", "Section", "matrix_of", "provenance", "sections"]

@@ -13,7 +13,7 @@ from conrepair.repairs.conversion.result import Mending, Stop
 from conrepair.repairs.outcomes import Advice, Agreement, Delivery
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE
 from conrepair.repairs.result import RepairResult
-from conrepair.report.localization.naming import names_of, names_of_fault
+from conrepair.report.localization.about import names_of, names_of_fault
 from conrepair.report.repair.files import made_anew
 from conrepair.report.result import Problem
 from conrepair.report.saved import DOCUMENT

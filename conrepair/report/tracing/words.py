@@ -1,17 +1,19 @@
-"""A trace in the words that a person reads first."""
+"""A trace in the words that a person reads first, and many traces in a few lines."""
 
 from __future__ import annotations
 
+import collections
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from conrepair.backends.base import Switch
 from conrepair.runtime.words import printable, shortened
 from conrepair.tracing.propagation import KernelError
 from conrepair.tracing.result import Culprits, Deviation, Errors, Traced
 
-__all__ = ["traced_lines", "verdict_of"]
+__all__ = ["summary_lines", "summary_of", "traced_lines", "verdict_of"]
 
 _NAME = 60
 _SHOWN = 8
@@ -156,3 +158,34 @@ def _named(switches: Sequence[Switch]) -> str:
 def _more(count: int, what: str) -> Iterator[str]:
     if count > _SHOWN:
         yield f"  and {count - _SHOWN} more {what} (trace.json)"
+
+
+_ABOVE = (1e-3, 1e-2)
+_DEVIATIONS = 10
+Named = Sequence[tuple[str, Traced]]
+
+
+def summary_of(found: Named) -> dict[str, Any]:
+    """Counts of verdicts, of errors above limits, of culprits; the networks by their verdict."""
+    kinds = collections.Counter(traced.deviations[0].kind for _, traced in found if traced.deviations)
+    largest = [max((item.optimization.largest for item in traced.deviations), default=0.0) for _, traced in found]
+    culprits = collections.Counter(
+        " and ".join(item.name for item in traced.culprits.heals[0]) for _, traced in found if traced.culprits.heals
+    )
+    return {
+        "networks": len(found),
+        "kinds": dict(kinds.most_common()),
+        "largest relative error": {f"above {limit:g}": sum(size > limit for size in largest) for limit in _ABOVE},
+        "culprits": dict(culprits.most_common()),
+        "each": {name: verdict_of(traced) for name, traced in found},
+    }
+
+
+def summary_lines(found: Named) -> Iterator[str]:
+    """The same for a terminal."""
+    told = summary_of(found)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in told["kinds"].items())
+    above = ", ".join(f"{count} {words}" for words, count in told["largest relative error"].items())
+    yield f"{told['networks']} networks: {kinds or 'none compared'}; largest relative error: {above}"
+    for name, count in list(told["culprits"].items())[:_DEVIATIONS]:
+        yield f"  {count} healed without {name}"

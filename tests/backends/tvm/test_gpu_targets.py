@@ -132,7 +132,7 @@ def test_opencl_leaves_nothing_in_the_users_folders(tmp_path: Path, opencl: None
 def test_a_loop_around_launches_is_refused() -> None:
     from tvm import tirx
 
-    from conrepair.backends.tvm.opencl_kernels import _plan
+    from conrepair.backends.tvm.opencl_bridge import _plan
 
     loop = tirx.For(tirx.Var("i", "int32"), 0, 4, tirx.ForKind.SERIAL, tirx.Evaluate(0))
     with pytest.raises(ConversionError, match=r"kernel odd needs TVM's own OpenCL runtime: .* a For"):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conrepair.backends.tvm.pocl_processor import SETTING, name_processor, processor
+from conrepair.backends.tvm.opencl_run import SETTING, name_processor, processor
 
 _FIELDS = ctypes.c_void_p * 256
 

@@ -17,7 +17,7 @@ from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.options import read_options
 from conrepair.backends.tvm.settings import CATALOGUE, SETTINGS, TUNED, explain, steps_of
 from conrepair.backends.tvm.target import KINDS, parse_target
-from conrepair.config.legacy.compiler import PASSES
+from conrepair.config.legacy.settings import PASSES
 from conrepair.config.model import TvmConfig
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework

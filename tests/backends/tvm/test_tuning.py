@@ -13,8 +13,7 @@ import small_models as small
 
 from conrepair.backends.tvm import measuring
 from conrepair.backends.tvm.backend import BACKEND
-from conrepair.backends.tvm.devices import needs_bridge
-from conrepair.backends.tvm.target import parse_target
+from conrepair.backends.tvm.target import needs_bridge, parse_target
 from conrepair.backends.tvm.tuning import check_tuning
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework

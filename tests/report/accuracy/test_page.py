@@ -10,9 +10,7 @@ import jsonschema
 from rich.console import Console
 
 from conrepair.accuracy.measured import Measured
-from conrepair.report.accuracy.page import page
-from conrepair.report.accuracy.plot import accuracy_plot
-from conrepair.report.accuracy.table import causes, json_text, terminal_table
+from conrepair.report.accuracy.page import accuracy_plot, causes, json_text, page, terminal_table
 from conrepair.report.schema import schema_of, schema_path, schema_text
 
 TANH = Measured(

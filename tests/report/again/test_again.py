@@ -17,9 +17,8 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
-from conrepair.report.again.answers import comparison_again
 from conrepair.report.again.layers import layers_again
-from conrepair.report.again.run import Thresholds, judged_again, missing_of
+from conrepair.report.again.run import Thresholds, comparison_again, judged_again, missing_of
 from conrepair.report.readable import Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import read_result, result_json

@@ -12,7 +12,7 @@ from fuzz_findings import comparing, finding_of
 from conrepair.cases.case import Case
 from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.suspicion import Suspicion
-from conrepair.report.fuzz.issue_text import issue_text
+from conrepair.report.fuzz.folder import issue_text
 
 
 def test_numbers_with_expected_given_and_tolerances(tmp_path: Path) -> None:

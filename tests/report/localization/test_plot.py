@@ -10,8 +10,7 @@ import localizations
 import pytest
 
 from conrepair.localization.result import Localization
-from conrepair.report.localization.axes import error_axis, spread
-from conrepair.report.localization.plot import error_plot
+from conrepair.report.localization.plot import error_axis, error_plot, spread
 
 SVG = "{http://www.w3.org/2000/svg}"
 
