@@ -104,7 +104,7 @@ def right_answers(array: Array, labels: Sequence[int | None], k: int = 1) -> tup
     return sum(int(labels[index] or 0) + shift in best[index] for index in known), len(known)
 
 
-def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> bool:
+def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool, rounded: bool = False) -> bool:
     """Whether scores [N, C] are probabilities: they add up to 1, or are steps of a quantized softmax.
 
     Eight bits round most of a thousand classes to 0, so the sums of a quantized softmax are no evidence. But
@@ -115,11 +115,12 @@ def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> 
         scores: Real numbers, as the model gave them.
         spec: Of the output.
         quantized: Whether the model is; its output may be float again.
+        rounded: Whether they may have been rounded to numbers of few digits, whatever their type is.
     """
     quantization = spec.quantization
     if quantization is None:
         # A half-precision softmax adds up to 1 as well as its type can say.
-        return looks_normalized(scores, step=_HALF_STEPS.get(spec.dtype, 0.0)) or (
+        return looks_normalized(scores, step=_HALF_STEPS.get("bfloat16" if rounded else spec.dtype, 0.0)) or (
             quantized and (_in_softmax_steps(scores) or looks_normalized(scores, step=_step_of(scores)))
         )
     limits = np.iinfo(numpy_dtype(spec.dtype))
@@ -134,7 +135,7 @@ def probabilities(scores: Array, *, normalized: bool) -> npt.NDArray[np.float64]
     return np.asarray(scores, dtype=np.float64) if normalized else softmax(scores)
 
 
-def read_answers(scores: Array, k: int, spec: TensorSpec, *, quantized: bool) -> BestClasses:
+def read_answers(scores: Array, k: int, spec: TensorSpec, *, quantized: bool, rounded: bool = False) -> BestClasses:
     """Rank the classes of every sample.
 
     Args:
@@ -142,6 +143,8 @@ def read_answers(scores: Array, k: int, spec: TensorSpec, *, quantized: bool) ->
         k: How many to keep; fewer when there are fewer classes.
         spec: Of the output.
         quantized: Whether the model is.
+        rounded: As of `holds_probabilities`.
     """
+    normalized = holds_probabilities(scores, spec, quantized=quantized, rounded=rounded)
     labels, values = top_k(scores, min(k, scores.shape[1]))
-    return BestClasses(labels, values, holds_probabilities(scores, spec, quantized=quantized))
+    return BestClasses(labels, values, normalized)

@@ -41,7 +41,7 @@ from conrepair.evaluate.verdict import (
     rounding_could_excuse,
 )
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
-from conrepair.judging.arithmetic import tried
+from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.judging.recognition import Fit
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
@@ -620,7 +620,8 @@ def _compare_answers(
 ) -> tuple[AnswerComparison, tuple[bool, bool]]:
     one, two = scores
     first = read_answers(one, k, reference.spec(pair.reference), quantized=reference.quantized)
-    second = read_answers(two, k, candidate.spec(pair.candidate), quantized=candidate.quantized)
+    spec, rounded = candidate.spec(pair.candidate), first.normalized and candidate.computes_in != FLOAT32.name
+    second = read_answers(two, k, spec, quantized=candidate.quantized, rounded=rounded)
     differs = first.labels[:, 0] != second.labels[:, 0]
     count = int(differs.sum())
     divergence = [

@@ -16,6 +16,7 @@ __all__ = ["RunningError", "error_of", "relative_l2"]
 _CHUNK = 1 << 18  # elements at a time: what's computed on the way stays in the processor's cache
 _ENDLESS = 1e37
 _LARGE = 1e9
+_SMALL = 1e-15
 
 
 @dataclass
@@ -91,6 +92,8 @@ class RunningError:
         known = self.mismatched
         with np.errstate(all="ignore"):  # overflows are looked at below
             sums = _sums(one, two)
+        if 0 < sums[-1] < _SMALL:  # whose squares float32 doesn't have
+            sums = _sums(one.astype(np.float64), two.astype(np.float64))
         if not all(map(math.isfinite, sums)):
             one, two = _infinite(one), _infinite(two)
             finite = np.isfinite(one) & np.isfinite(two)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from conrepair.metrics.running_error import RunningError
+from conrepair.metrics.running_error import RunningError, error_of
 from conrepair.metrics.tensors import compare_tensors
 
 NAN, INF = math.nan, math.inf
@@ -229,3 +229,9 @@ def test_sums_of_half_precision_keep_more_digits_than_it_has() -> None:
     found.add(one, two)
     assert found.reference == pytest.approx(np.sum(one.astype(float) ** 2), rel=1e-5)
     assert found.product == pytest.approx(np.sum(one.astype(float) * two), rel=1e-4)
+
+
+def test_small_numbers_have_an_error_too() -> None:
+    """Squares of numbers below 1e-19 are zero in float32."""
+    values = np.linspace(1e-38, 3e-38, 100, dtype=np.float32)
+    assert error_of(values, values * np.float32(1.5)) == pytest.approx(0.5, rel=1e-3)
