@@ -62,7 +62,8 @@ def wrong(rows: Mapping[str, Row]) -> str:
     for row in judged(rows):
         words = {verb: word(row, verb) for verb in _VERBS}
         if set(words.values()) & {"accused", "cleared"}:
-            lines += [f"- {row['case']} ({row['label']}: {row['why']})"]
+            planted = f", {row['planted']} at {', '.join(row['guilty'])}" if row["planted"] else ""
+            lines += [f"- {row['case']} ({row['label']}{planted}: {row['why']})"]
             lines += [f"  - {verb} {words[verb]}: {row[verb]['verdict']}: {row[verb]['reason']}" for verb in _VERBS]
             lines += [
                 f"  - exact, by {row['exact']['road']}: target {_over(row, 'target')}, source {_over(row, 'source')}"

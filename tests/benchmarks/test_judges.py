@@ -172,6 +172,7 @@ def _row(name: str, label: str, verdict: str, layer: str = "", hit: bool | None 
         "status": "judged",
         "label": label,
         "why": "why",
+        "planted": "",
         "guilty": [],
         "compare": {"verdict": verdict, "reason": "reason"},
         "localize": {
