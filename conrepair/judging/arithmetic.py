@@ -50,6 +50,11 @@ class Arithmetic:
     own_sums: bool = False
 
     @property
+    def least(self) -> float:
+        """Relative L2 that a result may always be off by, and what it's computed of, as they're stored."""
+        return self.unit if self.name in _STORED else 0.0
+
+    @property
     def proof(self) -> str:
         """What shows that a device computes in it, in words; "" where nothing does."""
         return _PROOFS.get(self.name.removesuffix("-accumulated"), "")
@@ -67,6 +72,7 @@ _WORDS = {
     "tf32": "TF32",
     "int8": "eight bits",
 }
+_STORED = {f"{kind}{more}" for kind in ("float16", "bfloat16") for more in ("", "-accumulated")}
 _PROOFS = {
     "flushed": "let it keep subnormal numbers (PyTorch: set_flush_denormal(False))",
     "tf32": "NVIDIA_TF32_OVERRIDE=0 (PyTorch: set_float32_matmul_precision('highest'); ONNX Runtime: use_tf32=0)",

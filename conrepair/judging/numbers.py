@@ -1,6 +1,7 @@
 """Numbers that decide whether a difference is explained, with their units and what they were measured on."""
 
 WORK = 1e9  # products times bytes of a result that are computed exactly: about a second of one processor
+BOUNDS = 100.0  # of rounding, all of them proven, that no kernel's accuracy takes an element beyond
 TIMES = 2.0  # an arithmetic's own error, that a difference may be: what's rounded elsewhere has as much of its own
 LEAST = 0.3  # of an arithmetic's own error that outputs' difference is at least: it's no seven times finer one's
 CLOSE = 0.5  # of a difference, that's left of it beside a simulation that's recognised by its numbers

@@ -16,6 +16,9 @@ from conrepair.operators.record import Array
 __all__ = ["Fit", "fit", "recognized"]
 
 
+_MOST_UNLIKE = 10.0  # so that one fault doesn't decide
+
+
 @dataclass(frozen=True)
 class Fit:
     """How well an arithmetic explains a tensor's difference.
@@ -68,14 +71,13 @@ def fit(name: str, right: Array, given: Array, simulated: Array, least: float = 
         return Fit(name, 0.0, math.inf, math.inf, explains=False)
     error, expected = error_of(right, given), error_of(right, simulated)
     left = error_of(simulated, given)
-    allowed = max(numbers.TIMES * expected, least)
-    explains = error <= min(allowed, numbers.LARGEST) and left <= allowed
+    explains = error <= min(max(numbers.TIMES * expected, least), numbers.LARGEST)
     explains = explains or left <= numbers.ALONE * error  # it's the very numbers
     return Fit(name, expected, left, error, explains)
 
 
 def recognized(fits: Sequence[Mapping[str, Fit]], names: Collection[str], share: float = 1.0) -> str:
-    """The arithmetic that explains differences, and whose simulation leaves least of them.
+    """The arithmetic that explains differences: whose very numbers most of them have, then what's most like them.
 
     Args:
         fits: Of each tensor that differs, by arithmetic.
@@ -86,13 +88,24 @@ def recognized(fits: Sequence[Mapping[str, Fit]], names: Collection[str], share:
         Its name; "" where none explains so many.
     """
     able = [name for name in names if _explained(fits, name) >= max(1, share * len(fits))]
-    return min(able, key=lambda name: _left(fits, name), default="")
+    return min(able, key=lambda name: (-_known(fits, name), _unlike(fits, name)), default="")
 
 
 def _explained(fits: Sequence[Mapping[str, Fit]], name: str) -> int:
     return sum(name in item and item[name].explains for item in fits)
 
 
-def _left(fits: Sequence[Mapping[str, Fit]], name: str) -> float:
-    """The share of a difference that's left beside simulations, in the middle of all tensors."""
-    return float(np.median([item[name].left / item[name].error if item[name].error else 0.0 for item in fits]))
+def _known(fits: Sequence[Mapping[str, Fit]], name: str) -> int:
+    """How many tensors have the very numbers of a simulation, for the most part."""
+    return sum(item[name].close for item in fits)
+
+
+def _unlike(fits: Sequence[Mapping[str, Fit]], name: str) -> float:
+    """How unlike differences are what an arithmetic makes: 0 for its very numbers, above 1 for more or less of it."""
+    return float(np.mean([min(_ratio(item[name]), _MOST_UNLIKE) for item in fits]))
+
+
+def _ratio(item: Fit) -> float:
+    if item.explains:
+        return item.left / item.error if item.error else 0.0
+    return item.error / item.expected if item.expected else math.inf

@@ -40,6 +40,7 @@ from conrepair.networks.network import Network, Segment
 
 __all__ = ["RecordedNetwork", "RecordedSide"]
 
+_FUSED = 3  # recorded tensors in a row that a kernel may have inside
 _NAMED = 3  # tensors that would narrow a piece down
 _OTHER_SIGNS = re.compile(r"[^0-9a-z]+")
 
@@ -185,41 +186,69 @@ class RecordedSide:
         Returns:
             The pieces; the arithmetic, "" where none was recognized.
         """
-        guilty = [item for item in judged if item.guilty]
         cuts = {item.cut.pair.target: item.cut for item in judged}
-        fed = self._fed(cuts)
-        fetch = functools.partial(_fed, own, told, cuts)
-        wanted = [item.cut.pair.target for item in guilty]
-        computed = dict(Pieces.between(self._network, fed, wanted).run(fetch))
-        fits: dict[str, dict[str, Fit]] = {name: {} for name in wanted}
-        for name in names:
-            simulated = Simulated(self._network, arithmetic_of(name))
-            for tensor, array in Pieces.between(simulated, fed, wanted).run(fetch):
-                pair = cuts[tensor].pair
-                recorded = pair.layout.to_target(told[pair.source]).astype(array.dtype)
-                fits[tensor][name] = fit(name, computed[tensor], recorded, array)
+        wanted = [item.cut.pair.target for item in judged if item.guilty]
+        fits = self._fits(names, wanted, cuts, own, told)
         name = recognized(list(fits.values()), names, numbers.MOST)
         if not name:
             return list(judged), ""
-        known = frozenset(fed)
-        sums = [
-            item
-            for item in judged
-            if any(node.op in PRODUCTS for node in self._graph.between(known, [item.cut.pair.target]))
-        ]
-        alone = sum(item.guilty for item in sums) < numbers.MOST * len(sums)
+        known = frozenset(self._fed(cuts))
+        between = {cut: self._graph.between(known, [cut]) for cut in cuts}
+        sums = [cut for cut, nodes in between.items() if any(node.op in PRODUCTS for node in nodes)]
+        alone = sum(cut in fits for cut in sums) < numbers.MOST * len(sums)
+        explained = {
+            cut: item[name]
+            for cut, item in fits.items()
+            if item[name].explains and (not alone or item[name].left <= numbers.ALONE * item[name].error)
+        }
+        for cut in wanted if not alone else ():
+            if cut not in explained and (longer := self._longer(name, cut, cuts, own, told)):
+                explained[cut] = longer
         found = []
         for item in judged:
-            of = fits.get(item.cut.pair.target, {}).get(name)
+            of = explained.get(item.cut.pair.target) or fits.get(item.cut.pair.target, {}).get(name)
             if of is not None:
-                explained = of.explains and (not alone or of.left <= numbers.ALONE * of.error)
-                floor = max(item.floor, of.expected)
+                guilty, floor = item.cut.pair.target not in explained, max(item.floor, of.expected)
                 allowed = max(item.allowed, numbers.TIMES * of.expected)
-                item = replace(
-                    item, guilty=not explained, floor=floor, allowed=allowed, proven=explained and of.close
-                )
+                proven = not guilty and of.close
+                item = replace(item, guilty=guilty, floor=floor, allowed=allowed, proven=proven)
             found.append(item)
-        return found, name
+        return found, name if explained else ""
+
+    def _fits(
+        self,
+        names: Sequence[str],
+        wanted: Sequence[str],
+        cuts: Mapping[str, Cut],
+        own: Activations,
+        told: Activations,
+        uncut: Collection[str] = (),
+    ) -> dict[str, dict[str, Fit]]:
+        """How well arithmetics explain what was recorded of some tensors, computed from what was in front of them."""
+        fed = [name for name in self._fed(cuts) if name not in uncut]
+        fetch = functools.partial(_fed, own, told, cuts)
+        computed = dict(Pieces.between(self._network, fed, wanted).run(fetch))
+        fits: dict[str, dict[str, Fit]] = {name: {} for name in wanted}
+        for name in names:
+            arithmetic = arithmetic_of(name)
+            for tensor, array in Pieces.between(Simulated(self._network, arithmetic), fed, wanted).run(fetch):
+                pair = cuts[tensor].pair
+                recorded = pair.layout.to_target(told[pair.source]).astype(array.dtype)
+                fits[tensor][name] = fit(name, computed[tensor], recorded, array, arithmetic.least)
+        return fits
+
+    def _longer(
+        self, name: str, cut: str, cuts: Mapping[str, Cut], own: Activations, told: Activations
+    ) -> Fit | None:
+        """How well an arithmetic explains a tensor from further in front: kernels read nothing that's inside them."""
+        uncut: set[str] = set()
+        for _ in range(_FUSED):
+            known = frozenset(self._fed(cuts)) - uncut
+            uncut |= {name for node in self._graph.between(known, [cut]) for name in node.inputs if name in cuts}
+            found = self._fits([name], [cut], cuts, own, told, uncut)[cut][name]
+            if found.explains:
+                return found
+        return None
 
     def _concluded(self, judged: Sequence[Judged], compared: ComparedOutputs, arithmetic: str) -> Localization:
         known = frozenset(self._fed(item.cut.pair.target for item in judged))

@@ -426,7 +426,7 @@ def _run_of(item: Execution, entry: Entry, name: str) -> Run:
         operators=sum(description.operators.values()),
         arithmetic=sum(count for name, count in description.operators.items() if name not in quantizing),
         rounds=any("DEQUANTIZE" not in name.upper() for name in quantizing),
-        converted=item.converted or bool(item.conversion or item.via),
+        converted=item.converted or bool(item.conversion or item.via or item.build),
         intent=item.intent,
         repeats=entry.result["repeats"],
         ordered=entry.result.get("ordered", True),
