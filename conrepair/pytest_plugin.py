@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-__all__ = ["REPORTS", "pytest_addoption", "pytest_configure"]
-
 REPORTS = "CONREPAIR_REPORTS"
 """The environment variable that says the same, for other runners than pytest."""
 

@@ -27,8 +27,9 @@ def test_values_of_many_fields_take_them_by_name(name: str) -> None:
     module = importlib.import_module(name)
     values = [
         value
-        for value in map(module.__dict__.get, module.__all__)
+        for called, value in vars(module).items()
         if inspect.isclass(value) and dataclasses.is_dataclass(value)
+        if value.__module__ == name and not called.startswith("_")
     ]
     large = [value for value in values if len(dataclasses.fields(value)) >= MANY]
     positional = [

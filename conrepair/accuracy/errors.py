@@ -12,8 +12,6 @@ from conrepair.accuracy.samples import element
 from conrepair.metrics.ulps import grid_of
 from conrepair.operators.record import Array
 
-__all__ = ["Errors", "Exact", "errors_of", "special_words"]
-
 Exact = tuple[Array, Array]
 """The values, and the magnitude that a rounding error on the way is relative to: of the terms, not of their sum."""
 

@@ -15,8 +15,6 @@ from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.samples import CONDITIONS, condition_of, element, feed
 from conrepair.operators.record import Array
 
-__all__ = ["NONE_KNOWN", "alike", "answer_of", "error_curve", "likeliest_form"]
-
 NONE_KNOWN = "no form known"
 
 _ALIKE = 0.5

@@ -10,8 +10,6 @@ from conrepair.frameworks.model import from_json
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
 
-__all__ = ["WRONG", "Measured", "known_errors"]
-
 WRONG = 16.0  # units in the last place: above that, digits are lost for which there's a cause
 _MOST = 2.0**24  # units in the last place: all digits of float32
 

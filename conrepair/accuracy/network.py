@@ -12,8 +12,6 @@ from conrepair.accuracy.samples import element, feed
 from conrepair.operators.record import Array
 from conrepair.truth.bound import Analysis
 
-__all__ = ["constants_of", "exact", "feeds_of", "network", "output_name"]
-
 _IR = 10
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from conrepair.accuracy.samples import CONDITIONS
 from conrepair.operators.record import Array
 
-__all__ = ["region", "region_of_pairs", "region_of_sizes"]
-
 _NEARLY_ALL = 0.98
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from conrepair.operators.record import Array
 
-__all__ = ["CONDITIONS", "condition_of", "element", "feed"]
-
 _SEED = 20
 _BY_EXPONENT, _EVENLY, _PAIRS = 390, 50_000, 30_000
 _ROWS, _IMAGES = 8, 2  # of each condition

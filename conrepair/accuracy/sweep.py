@@ -27,8 +27,6 @@ from conrepair.operators.record import Array
 from conrepair.runtime.errors import ConrepairError, InferenceError
 from conrepair.runtime.words import shortened
 
-__all__ = ["Opener", "measure", "truth_of"]
-
 Opener = Callable[[Path], Runnable]
 
 _REASON = 200

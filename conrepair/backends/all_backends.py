@@ -6,8 +6,6 @@ from conrepair.backends import inductor, libraries, onnxruntime, tflite, xla
 from conrepair.backends.base import Backend, Compiler
 from conrepair.backends.tvm import backend as tvm
 
-__all__ = ["BACKENDS", "COMPILERS", "backend"]
-
 COMPILERS: dict[str, Compiler] = {"tvm": tvm.BACKEND}
 
 BACKENDS: dict[str, Backend] = {

@@ -14,8 +14,6 @@ from conrepair.runtime.errors import ConfigError, DeviceError
 from conrepair.runtime.reach import CONFINED, GPU
 from conrepair.runtime.words import meant
 
-__all__ = ["CUDA", "Backend", "Compiler", "Switch", "named_rightly", "no_device"]
-
 CUDA = "cuda"
 """What option `device` calls a GPU of NVIDIA's."""
 

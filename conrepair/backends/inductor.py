@@ -11,8 +11,6 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["BACKEND", "DISABLED", "OPERATORS", "PASSES", "STAGES", "SWITCHES", "TF32_OFF", "InductorBackend"]
-
 STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 """What torch.compile calls backends: the captured graph, that made functional, decomposed, and compiled to C++."""
 

@@ -23,8 +23,6 @@ from conrepair.frameworks.torch import TorchRunnable, array_from_tensor, exporte
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.words import shortened
 
-__all__ = ["InductorRunnable", "cuda_device"]
-
 _OPERATOR = re.compile(r"op='(.+?)', overload='(.+?)'")
 _REASON = 600
 # Results of other options must not be taken; and a confined process has no use for others that compile beside it.

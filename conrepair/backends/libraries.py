@@ -10,8 +10,6 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
 
-__all__ = ["BACKEND", "LibrariesBackend"]
-
 
 class LibrariesBackend(Backend):
     """See `conrepair.backends.base.Backend`."""

@@ -10,8 +10,6 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.optimizers import OPTIMIZERS
 from conrepair.frameworks.runnable import Runnable
 
-__all__ = ["BACKEND", "OnnxRuntimeBackend", "cuda_providers"]
-
 _CUDA, _PROCESSOR = "CUDAExecutionProvider", "CPUExecutionProvider"
 _TF32 = "tf32"
 _LINE = "onnxruntime.InferenceSession(path, {})"

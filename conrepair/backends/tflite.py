@@ -9,8 +9,6 @@ from conrepair.backends.base import Backend, Switch
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 
-__all__ = ["BACKEND", "TfliteBackend"]
-
 _WITHOUT = {"XNNPACK": "builtin", "OptimizedKernels": "reference"}  # what runs instead; the last has neither
 _LINE = "Interpreter(path, experimental_op_resolver_type=OpResolverType.{})"
 

@@ -12,8 +12,6 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["BACKEND", "PASSES", "XlaBackend"]
-
 PASSES = (
     *(
         "zero_sized_hlo_elimination",

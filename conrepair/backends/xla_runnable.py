@@ -20,8 +20,6 @@ from conrepair.frameworks.tensorflow import TensorFlowRunnable, products
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.words import shortened
 
-__all__ = ["XlaRunnable", "started_with"]
-
 _DUMPED = re.compile(r"\.\d{4}\.[^.]+\.after_(?!pipeline-start)(?P<pass>[^.]+)\.")
 _DUMP = " --xla_dump_to="
 _REASON = 600

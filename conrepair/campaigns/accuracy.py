@@ -17,9 +17,6 @@ from conrepair.runtime.reach import GPU
 from conrepair.systems.registry import SYSTEMS, Entry, installed
 from conrepair.verbs.trace import Accuracy
 
-__all__ = ["Tables", "measure_systems"]
-
-
 _TYPES = ("float32",)
 
 

@@ -16,8 +16,6 @@ from conrepair.fuzz.suspicion import Suspicion
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import StorageError, UsageError
 
-__all__ = ["DATABASE", "WAITS", "Database", "Suspect"]
-
 DATABASE = "campaign.sqlite"
 WAITS = "waits"
 """Verdict of what was put off."""

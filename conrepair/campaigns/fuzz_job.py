@@ -11,8 +11,6 @@ from conrepair.runtime.files import make_folder
 from conrepair.runtime.workers import Job
 from conrepair.systems.registry import entry
 
-__all__ = ["fuzz_job"]
-
 _START = 180.0  # more seconds than for its networks, each of which has a limit of its own: libraries are imported
 
 

@@ -34,18 +34,6 @@ from conrepair.runtime.libraries import EXTRAS
 from conrepair.runtime.words import shortened
 from conrepair.systems.registry import Entry, entry
 
-__all__ = [
-    "CASE",
-    "PROGRAMMED",
-    "RIGHT",
-    "TOLD",
-    "fuzz_recheck",
-    "fuzz_reduce",
-    "fuzz_try",
-    "read_network",
-    "threaded",
-]
-
 TOLD, CASE, PROGRAMMED, RIGHT = "told.jsonl", "case", "programmed", "right.npz"
 """In a job's folder."""
 

@@ -24,8 +24,6 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
-__all__ = ["ROUND", "FuzzNetwork", "Source", "dealt", "functions_of", "parts", "rounds"]
-
 ROUND, _MOST = 100, 800
 """Networks behind which suspicions are looked into for the first time. Each round has twice as many of several
 operators as the last, up to a limit, and as many of one operator."""

@@ -42,8 +42,6 @@ from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
-__all__ = ["FINDINGS", "Campaign"]
-
 FINDINGS = "findings"
 """Folder of what was found."""
 

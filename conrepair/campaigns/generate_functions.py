@@ -15,8 +15,6 @@ from conrepair.runtime.ordinary_file import NotOrdinaryError, read_ordinary
 from conrepair.runtime.user_functions import module_at
 from conrepair.runtime.words import meant
 
-__all__ = ["FunctionFile", "function_files", "functions_at"]
-
 _LARGEST = 16 << 20  # bytes of a program that people write
 
 

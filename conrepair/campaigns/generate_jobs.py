@@ -25,8 +25,6 @@ from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.journal import Journal
 
-__all__ = ["AT", "TRYING", "bounded", "element_types", "generate"]
-
 AT, TRYING = "at.json", "trying"
 """In a job's folder: which network is being made, and its files so far."""
 

@@ -24,8 +24,6 @@ from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import ProgressDisplay
 
-__all__ = ["CASES", "MaterialFiles", "learn", "material_at", "material_files", "material_of"]
-
 CASES = "onnx"
 """In place of a model to learn of: ONNX's own cases."""
 

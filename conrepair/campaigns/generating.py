@@ -36,8 +36,6 @@ from conrepair.runtime.scratch import scratch_folder
 from conrepair.runtime.workers import Failure, Job, Outcome
 from conrepair.verbs.generate import Generate
 
-__all__ = ["GenerationRequest", "generate", "request_of"]
-
 _KIND = "generate"
 _START = 120.0  # more seconds for a block's job than for its networks, each of which has a limit of its own
 _OURS = {"storage", "changed", "library", "refused"}  # failures that no network is to blame for

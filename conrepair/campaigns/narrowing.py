@@ -17,8 +17,6 @@ from conrepair.generate.wishes import Wishes
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import ENDED
 
-__all__ = ["element_types", "support_of"]
-
 _ASKING = "element_types"
 """Kind of the job that asks ONNX Runtime which element types it takes."""
 

@@ -24,8 +24,6 @@ from conrepair.generate.support import Probed
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.runtime.journal import Journal
 
-__all__ = ["narrow"]
-
 _INPUTS = 4
 """Each so manieth setting has no weights."""
 

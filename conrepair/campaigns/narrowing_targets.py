@@ -15,8 +15,6 @@ from conrepair.engine.fingerprint import code_fingerprint, library_versions
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["TARGETS", "NarrowingTarget", "target"]
-
 _RUNTIME = "onnxruntime"
 _FORMATS = ("keras", "torch", "tflite")
 _FILE = "model.onnx"

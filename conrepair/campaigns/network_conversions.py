@@ -31,8 +31,6 @@ from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import make_folder
 from conrepair.runtime.workers import Failure, Job, Outcome
 
-__all__ = ["convert_network", "convert_networks", "missing_conversions"]
-
 _KIND = "convert_network"
 _IMPORTS = 120.0  # more seconds, as a worker imports frameworks with its first
 _OURS = {"storage", "changed", "library"}  # failures that no network is to blame for

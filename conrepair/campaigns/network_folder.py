@@ -18,8 +18,6 @@ from conrepair.runtime.json_file import value_of
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.scratch import scratch_folder
 
-__all__ = ["REASON", "SUMMARY", "WORK", "NetworkFolder", "name_of", "read_about", "text_of"]
-
 SUMMARY, REASON = "generated.json", ".refused"
 """The summary's file; the suffix of a file that says why there's no network."""
 

@@ -19,8 +19,6 @@ from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
 from conrepair.systems.registry import entry
 
-__all__ = ["Rechecked", "findings_below", "recheck", "tried_again"]
-
 
 @dataclass(frozen=True)
 class Rechecked:

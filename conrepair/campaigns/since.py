@@ -15,8 +15,6 @@ from conrepair.runtime.outside.package_index import releases_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.systems.registry import SYSTEMS
 
-__all__ = ["Since", "since", "turning"]
-
 _SHOWS = {"there": True, "gone": False}
 
 Shows = Callable[[str], bool | None]

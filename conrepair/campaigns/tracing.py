@@ -32,8 +32,6 @@ from conrepair.tracing.judging import JUDGED, REWRITTEN, Judged, deviates, read_
 from conrepair.tracing.result import Culprits, Deviation, Formed, Kernels, Side, Traced, worst_first
 from conrepair.verbs.trace import EXACT, Trace
 
-__all__ = ["Tracing"]
-
 _STABLE = re.compile(r"stable_\d\.onnx")  # a worker says it, which isn't to be believed
 _BUILDS, _FEW_BUILDS = 200, 25
 _REFEREE = "torch-eager"  # the one that takes the network converted

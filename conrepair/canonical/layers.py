@@ -13,8 +13,6 @@ from conrepair.canonical.operations import Operations
 from conrepair.canonical.values import Key, Operand
 from conrepair.canonical.views import Shape, View, axis_of, channels_first, channels_last
 
-__all__ = ["LAYERS", "convolved", "folded", "lies_along", "multiplied", "scaled", "sliced_layer"]
-
 LAYERS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
 """Operators with weights, and the weights' axis of their results' channels."""
 Weights = tuple[Stored, Stored | None]

@@ -15,8 +15,6 @@ from conrepair.canonical.numbers import Numbers, Stored
 from conrepair.canonical.values import Key, Operand, Values, Words
 from conrepair.canonical.views import Shape, View, aligned, axis_of, whole
 
-__all__ = ["Operations"]
-
 _PLAIN_PAD = ("mode", "constant"), ("value", 0.0)
 
 

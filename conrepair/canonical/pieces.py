@@ -9,8 +9,6 @@ from conrepair.canonical.reading import Reader
 from conrepair.canonical.views import Shape, View
 from conrepair.graph.layer_graph import LayerGraph
 
-__all__ = ["Cut", "Pieces", "Proven"]
-
 
 @dataclass(frozen=True)
 class Cut:

@@ -24,8 +24,6 @@ from conrepair.graph.layer_graph import FEW_BITS, Attribute, LayerGraph, Node, P
 from conrepair.graph.operators import ELEMENTWISE_BINARY, OPERATORS, QUANTIZING, is_read
 from conrepair.operators.record import BY_CHANNEL
 
-__all__ = ["Reader"]
-
 _NOT_EQUAL = QUANTIZING | {"BatchNormalization", "Erf", "Shrink", "Softplus"}
 """Operators whose equation is an approximation, or of other operands; batch normalizations are folded."""
 _BY_CHANNEL = {

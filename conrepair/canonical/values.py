@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from conrepair.canonical.views import Shape, View, whole
 
-__all__ = ["Key", "Operand", "Values", "Words"]
-
 Operand = View | float
 Words = tuple[tuple[str, Hashable], ...]
 _MOST_TERMS = 8  # of a product of sums that is written as a sum; longer ones stay a product

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Shape", "View", "aligned", "axis_of", "channels_first", "channels_last", "whole"]
-
 Shape = tuple[int, ...]
 Atoms = tuple[tuple[int, int], ...]
 

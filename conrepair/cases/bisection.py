@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Reduced", "fewest_that_heal", "smallest_failing"]
-
 
 @dataclass(frozen=True)
 class Reduced:

@@ -23,8 +23,6 @@ from conrepair.runtime.files import canonical_json, whole_output, write_json
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.ordinary_file import read_ordinary
 
-__all__ = ["Array", "Case", "Options", "read", "written"]
-
 Array = np.ndarray[Any, Any]
 Options = Mapping[str, Mapping[str, Any]]
 """JSON values by system and name; what isn't there has the system's default.

@@ -17,8 +17,6 @@ from conrepair.frameworks.proto_file import read_by
 from conrepair.truth.referees import Referee
 from conrepair.truth.widening import types_of
 
-__all__ = ["Change", "Draft", "Level", "needed", "opened"]
-
 
 @dataclass
 class Draft:

@@ -20,9 +20,6 @@ from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.runtime.errors import UsageError
 from conrepair.truth.referees import CannotJudgeError
 
-__all__ = ["Budget", "Found", "reduce", "smaller"]
-
-
 # How large a case is: what is smaller is easier to read.
 
 _DIGITS = 53  # of a float64

@@ -13,8 +13,6 @@ from onnx import helper
 
 from conrepair.cases.case import Array, Case
 
-__all__ = ["SIZES", "definite", "drawn_sizes", "largest", "open_sizes", "resized", "with_sizes"]
-
 SIZES = "sizes"
 """Among a case's options, beside those of systems: by name of an open size, another number for a further run."""
 

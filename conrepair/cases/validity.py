@@ -13,8 +13,6 @@ from conrepair.cases.case import Array, Case
 from conrepair.cases.sizes import resized
 from conrepair.truth.referees import Answers, CannotJudgeError, OnnxReference, OnnxRuntime, Referee
 
-__all__ = ["FIRST", "checked", "ordinary"]
-
 
 class _First(Referee):
     """The first of several that can run a network on its inputs, to tensors of the shapes that ONNX infers."""

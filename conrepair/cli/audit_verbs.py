@@ -6,8 +6,6 @@ from conrepair.cli.parser import Catalogue, Parser
 from conrepair.cli.shared import add_engine, add_force, add_format, add_output, add_timeout
 from conrepair.verbs.numbers import count, real, seconds, seed
 
-__all__ = ["VERBS"]
-
 VERBS = Catalogue()
 
 

@@ -8,8 +8,6 @@ from conrepair.verbs.fuzz import Fuzz
 from conrepair.verbs.generate import Generate
 from conrepair.verbs.trace import Accuracy, Trace
 
-__all__ = ["VERBS"]
-
 VERBS = Catalogue()
 
 

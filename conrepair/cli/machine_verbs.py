@@ -6,8 +6,6 @@ from conrepair.cli.parser import Catalogue, Parser
 from conrepair.cli.shared import add_format
 from conrepair.verbs.numbers import gigabytes
 
-__all__ = ["VERBS"]
-
 VERBS = Catalogue()
 
 

@@ -24,8 +24,6 @@ from conrepair.runtime.streams import Streams, standard_streams
 from conrepair.runtime.timings import recorded
 from conrepair.runtime.words import complain, meant
 
-__all__ = ["command_line", "main"]
-
 
 def main(arguments: Sequence[str] | None = None, *, default_config: str = "config.json") -> int:
     """Run a command.

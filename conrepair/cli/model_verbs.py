@@ -15,8 +15,6 @@ from conrepair.cli.shared import (
 )
 from conrepair.verbs.options import Build, Compare, Compiled, Convert, Execute, Inputs, Inspect, Localize, Repair
 
-__all__ = ["VERBS"]
-
 VERBS = Catalogue()
 
 _SEVERAL = "Several are looked at one after the other."

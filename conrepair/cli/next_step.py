@@ -19,8 +19,6 @@ from conrepair.verbs.options import Convert
 if TYPE_CHECKING:
     from conrepair.report.result import Row
 
-__all__ = ["after_comparison", "after_conversion", "after_repair", "command", "tell_next"]
-
 _DRAWN: dict[str, float | None] = {"seed": 0, "low": None, "high": None}  # what they are where nobody says
 
 

@@ -12,8 +12,6 @@ from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import harmless, meant
 
-__all__ = ["EXIT_CODES", "Catalogue", "Parser", "Verbs", "check_paths", "check_rest", "path_kind"]
-
 EXIT_CODES = """exit codes:
   0 equivalent (within tolerance, rounding, or the budget of quantization), or done;
   1 a difference or a fault was found, or nothing could be proven;

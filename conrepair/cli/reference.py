@@ -11,8 +11,6 @@ from conrepair.cli.parser import EXIT_CODES, Parser, Verbs
 from conrepair.verbs.generate import OneByOne
 from conrepair.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair
 
-__all__ = ["python_options", "reference"]
-
 _DOCS = Path(__file__).parents[2] / "docs"
 _VERBS = (Compare, Localize, Repair, Convert, Execute, Build, Inspect, Inputs)
 _BEGIN = "## Options\n"

@@ -15,8 +15,6 @@ from conrepair.runtime.file_names import FileNames
 from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.words import complain
 
-__all__ = ["each_target", "tell"]
-
 
 def tell(result: AuditResult, *, as_json: bool, folder: Path | None) -> None:
     """Show a result.

@@ -15,20 +15,6 @@ from conrepair.verbs.option import About, Options
 if TYPE_CHECKING:
     from conrepair.config.model import EngineConfig
 
-__all__ = [
-    "add_engine",
-    "add_force",
-    "add_format",
-    "add_fresh",
-    "add_model",
-    "add_options",
-    "add_output",
-    "add_source",
-    "add_timeout",
-    "engine_of",
-    "time_limit",
-]
-
 
 def add_engine(parser: Parser) -> None:
     """For verbs of many jobs.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from conrepair.runtime.errors import ConrepairError, StorageError, UsageError
 
-__all__ = ["check_surroundings", "refused_by_system"]
-
 _FEWEST_FILES = 64  # that are open at a time: libraries, models, pipes to workers
 _WANTED_FILES = 8192  # large outputs of a network are mapped, each of them an open file
 _NO_FOLDER = "The current folder isn't there any more. Go to one that is (cd), and call it again."

@@ -5,8 +5,6 @@ from __future__ import annotations
 import urllib.parse
 from typing import Any
 
-__all__ = ["DEVICE_URL", "device_of_url"]
-
 DEVICE_URL = "rpc://HOST:PORT/KEY or tracker://HOST:PORT/KEY"
 
 

@@ -8,8 +8,6 @@ from pydantic import Field
 
 from conrepair.config.strict import Strict
 
-__all__ = ["WITHOUT_TLS", "DaskConfig"]
-
 WITHOUT_TLS = "whoever reaches these addresses may run programs there and here"
 """What somebody writes who does without encryption and certificates."""
 

@@ -9,8 +9,6 @@ from conrepair.config.strict import AnyPath, Bool, Int, OutputPath, Seconds
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.fuzz import Fuzz
 
-__all__ = ["FuzzConfig"]
-
 _MOST = 10_000_000
 _usual = Fuzz.default
 

@@ -11,8 +11,6 @@ from conrepair.frameworks.formats import other_formats
 from conrepair.runtime.bounds import MOST_SEED
 from conrepair.verbs.generate import Generate
 
-__all__ = ["GenerateConfig", "NetworksConfig", "ProgrammedConfig", "Share"]
-
 _MOST = 1_000_000
 _usual = Generate.default
 Share = Annotated[Float, Field(ge=0, le=1)]

@@ -14,8 +14,6 @@ from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.words import shortened
 
-__all__ = ["explain", "parse_config", "read_json", "read_recipe", "sound_parts"]
-
 _MISSING: Any = object()
 _PROBLEMS = 100  # that a person may want to see at once
 _GIVEN, _BITS = 200, 1000  # letters of a value, bits of a number

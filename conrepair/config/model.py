@@ -22,32 +22,6 @@ from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.path_text import fitting_name
 from conrepair.verbs.options import Compiled, Localize, Repair
 
-__all__ = [
-    "BACKEND_CONFIGS",
-    "ArchitecturesConfig",
-    "AuditConfig",
-    "BackendConfig",
-    "ConversionConfig",
-    "DatasetConfig",
-    "InductorConfig",
-    "InputConfig",
-    "LibrariesConfig",
-    "LimitsConfig",
-    "MetricsConfig",
-    "ModelConfig",
-    "OnnxRuntimeConfig",
-    "OutputToleranceConfig",
-    "RecipeConfig",
-    "RpcDeviceConfig",
-    "StagesConfig",
-    "SuspiciousnessConfig",
-    "SyntheticConfig",
-    "TfliteConfig",
-    "ToleranceConfig",
-    "TvmConfig",
-    "XlaConfig",
-]
-
 _DISABLED_PREFIX = "noop_"
 _TARGET_IN_LABEL = 48  # bytes: a target may have as many attributes as it likes
 _NAME_LETTERS = 100  # files and folders are named after models, audits and backends

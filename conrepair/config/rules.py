@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
 from conrepair.runtime.words import meant
 
-__all__ = ["LOCAL_DEVICE", "STORE", "broken_rules"]
-
 LOCAL_DEVICE = "local"
 """What a backend calls this machine."""
 

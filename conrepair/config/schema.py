@@ -8,8 +8,6 @@ from typing import Any
 
 from conrepair.config.model import AuditConfig
 
-__all__ = ["SCHEMA_PATH", "json_schema"]
-
 SCHEMA_PATH = Path(__file__).with_name("schema.json")
 
 

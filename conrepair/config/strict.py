@@ -25,9 +25,6 @@ from conrepair.runtime.bounds import MOST_SECONDS
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import meant
 
-__all__ = ["AnyPath", "Bool", "Float", "Int", "OutputPath", "Seconds", "Strict", "refusal_at", "this_one"]
-
-
 # As the JSON Schema has them: pydantic alone would read "16", "yes" and true as numbers and truth values.
 Int = StrictInt
 Float = StrictFloat

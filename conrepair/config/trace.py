@@ -10,8 +10,6 @@ from conrepair.runtime.errors import UsageError
 from conrepair.tracing.search.names import MethodName, ObjectiveName
 from conrepair.verbs.trace import Trace
 
-__all__ = ["TraceConfig"]
-
 _MOST = 10_000_000
 _usual = Trace.default
 

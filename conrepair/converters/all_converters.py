@@ -8,8 +8,6 @@ from conrepair.converters.base import Converter
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = ["CONVERTERS", "converter"]
-
 _MODULES = (
     *("torch_onnx", "onnx_torch", "onnx_keras", "onnx_normalise", "from_keras", "from_savedmodel", "tflite_onnx"),
     *("onnx_tools", "isolated", "onnx_keras_onnx2keras"),

@@ -13,8 +13,6 @@ from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.outside.environments import ENVIRONMENTS, normalized
 from conrepair.runtime.words import meant
 
-__all__ = ["CALIBRATION", "Converter", "Option", "calibration_samples", "comma_parts", "parts_without"]
-
 _TRUTH = {"true": True, "false": False}
 
 

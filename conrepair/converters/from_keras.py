@@ -18,8 +18,6 @@ from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.notes import note
 from conrepair.runtime.outside.scripts import run_script
 
-__all__ = ["EXPORT", "SAVED_MODEL", "TF2ONNX", "TFLITE", "TORCH"]
-
 _FILE = "exported.onnx"
 _NAME = "keras-onnx-tf2onnx"
 _SAVED_MODEL = "saved_model"

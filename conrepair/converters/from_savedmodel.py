@@ -17,8 +17,6 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import admitted
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["TF2ONNX", "TFLITE"]
-
 
 def _to_onnx(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import tf2onnx

@@ -17,8 +17,6 @@ from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.outside.scripts import run_script
 
-__all__ = ["LITERT", "SAVED_MODEL", "TFLITE"]
-
 _FILE = "model.tflite"
 _LITERT_SCRIPT = Path(__file__).parent / "scripts" / "torch_tflite.py"
 _ONNX2TF_SCRIPT = Path(__file__).parent / "scripts" / "onnx_tensorflow.py"

@@ -10,8 +10,6 @@ from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
 from conrepair.runtime.files import write_text
 
-__all__ = ["listing"]
-
 _INTRODUCTION = """# All converters
 
 Made by `python -m conrepair.converters.listing docs/measured/converters.md`: by a command, not by hand. A test keeps

@@ -9,8 +9,6 @@ from typing import Any
 from conrepair.converters.base import Converter, Option
 from conrepair.frameworks.model import Model
 
-__all__ = ["CONVERTER"]
-
 _FILE = "model.keras"
 _LAYOUTS = ("source", "channels-last")
 

@@ -17,8 +17,6 @@ from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.wants import Wants
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["CONVERTER", "lambda_layers", "make_network"]
-
 _FILE = "model.keras"
 
 

@@ -10,8 +10,6 @@ from conrepair.converters.base import Converter, Option, comma_parts
 from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.wants import Wants
 
-__all__ = ["CONVERTER"]
-
 _FILE = "model.onnx"
 
 

@@ -12,8 +12,6 @@ from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError, DataError
 
-__all__ = ["DYNAMIC", "FLOAT16", "ONNXOPTIMIZER", "ONNXSIM", "ONNXSLIM", "STATIC", "VERSION"]
-
 _FILE = "model.onnx"
 _DATA = "model.onnx.data"
 _LIMIT = 1 << 30  # bytes of weights kept inside the file; protobuf itself ends at 2 GiB

@@ -19,8 +19,6 @@ from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.wants import Wants
 
-__all__ = ["CONVERTER"]
-
 _SPECIAL = r"[^\w./:-]"
 
 

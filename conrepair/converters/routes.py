@@ -16,8 +16,6 @@ from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError, ConrepairError, ConversionError
 from conrepair.runtime.words import shortened
 
-__all__ = ["Route", "find_route", "pinned_route", "reachable"]
-
 _REASON = 400
 
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["collecting_often", "save"]
-
 _ERFC = "Erfc"
 _FILE = "model.onnx"
 _THRESHOLDS = 100, 2, 2

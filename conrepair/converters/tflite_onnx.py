@@ -10,8 +10,6 @@ from conrepair.converters.base import Converter, Option
 from conrepair.converters.tf2onnx_shared import collecting_often, save
 from conrepair.frameworks.model import Model
 
-__all__ = ["CONVERTER"]
-
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx_ir

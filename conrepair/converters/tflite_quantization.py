@@ -10,8 +10,6 @@ from conrepair.converters.base import CALIBRATION, Option, calibration_samples
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.runtime.errors import ConfigError, DataError
 
-__all__ = ["OPTIONS", "calibrates", "intent", "write_tflite"]
-
 _FILE = "model.tflite"
 _INTENTS = {"none": None, "dynamic": "int8 weights", "float16": "float16", "int8": "int8"}
 

@@ -17,8 +17,6 @@ from conrepair.runtime.errors import ConversionError
 if TYPE_CHECKING:
     from conrepair.frameworks.torch import TorchRunnable
 
-__all__ = ["DYNAMO", "SCRIPT", "export_names", "is_traced", "symbolic_axes"]
-
 _FILE = "model.onnx"
 
 

@@ -10,8 +10,6 @@ from conrepair.converters.torch_onnx import symbolic_axes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.notes import note
 
-__all__ = ["save_torch"]
-
 
 def save_torch(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Path) -> str:
     """Save a module as an exported program, else as TorchScript.

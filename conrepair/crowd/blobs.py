@@ -13,8 +13,6 @@ from typing import Any
 from conrepair.runtime.errors import DataError, UsageError
 from conrepair.runtime.files import make_folder, sha256_of, storage_error
 
-__all__ = ["Blobs"]
-
 _URL = "://"
 
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Place", "paths_of", "with_paths", "with_texts"]
-
 Place = tuple[str | int, ...]
 """Keys and numbers that lead to a value in another."""
 

@@ -17,9 +17,6 @@ from conrepair.crowd import there
 from conrepair.runtime.errors import DeviceError, UsageError
 from conrepair.runtime.workers import NO_LIBRARY, Failure
 
-__all__ = ["Cluster", "check_addresses"]
-
-
 # Who may come in: a cluster is reached encrypted, with certificates, unless nobody else can reach it.
 
 _ENCRYPTED = ("tls", "wss")

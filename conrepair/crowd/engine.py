@@ -10,8 +10,6 @@ from conrepair.engine.place import jobs_run_at
 from conrepair.runtime.standing import jobs_elsewhere
 from conrepair.runtime.words import complain
 
-__all__ = ["check_engine", "engine"]
-
 
 def check_engine(wanted: EngineConfig) -> None:
     """Refuse, without connecting to it, a cluster that `engine` would refuse.

@@ -30,8 +30,6 @@ from conrepair.runtime.inside import place_in
 from conrepair.runtime.standing import Elsewhere, Machine
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
 
-__all__ = ["Crowd", "crowd_at"]
-
 _WATCH_SECONDS = 0.1
 _AHEAD = 1.25  # jobs that are given for each that runs, so that what they read is there when it's their turn
 _ELSEWHERE = {NO_LIBRARY, STORAGE}  # failures of a machine, where another may do

@@ -12,8 +12,6 @@ import conrepair
 from conrepair.engine.fingerprint import job_code, library_versions
 from conrepair.runtime.files import canonical_json
 
-__all__ = ["identity", "otherwise"]
-
 
 @functools.cache
 def identity(kind: str) -> dict[str, Any]:

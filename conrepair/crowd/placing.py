@@ -9,8 +9,6 @@ from typing import Any
 from conrepair.runtime.confinement import GPU
 from conrepair.runtime.gpu_devices import gpu_devices
 
-__all__ = ["LIBRARIES", "resources_here", "wanted_resources"]
-
 LIBRARIES: Mapping[str, str] = {
     "jax": "jax",
     "onnx": "onnx",

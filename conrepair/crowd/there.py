@@ -34,9 +34,6 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.reach import OPEN
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
 
-__all__ = ["SENT", "lacking", "nothing", "run"]
-
-
 # Environments that jobs need, on a worker's machine: made there once, whoever asks for them.
 
 _REMEMBERED_SECONDS = 600.0  # for which what couldn't be made isn't tried again: pip takes its time without a network

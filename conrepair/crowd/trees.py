@@ -17,8 +17,6 @@ from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import canonical_json, sha256_of
 from conrepair.runtime.inside import place_in
 
-__all__ = ["Hashes", "Shelf", "Tree", "ordinary_files"]
-
 
 @dataclass(frozen=True)
 class Tree:

@@ -6,8 +6,6 @@ from typing import Any
 
 from conrepair.crowd.placing import resources_here
 
-__all__ = ["dask_setup"]
-
 
 async def dask_setup(worker: Any) -> None:
     """Say what it has, beside what it was told to say.

@@ -14,8 +14,6 @@ from conrepair.data.sample_axes import sample_axes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import DataError
 
-__all__ = ["common_length", "samples_first"]
-
 Array = npt.NDArray[Any]
 
 

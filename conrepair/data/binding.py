@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Binding", "bind_inputs", "image_layout", "layout_permutation", "takes_stored"]
-
 _CHANNELS = {1, 3, 4}
 
 

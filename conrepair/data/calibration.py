@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from conrepair.data.feeds import Chosen, Feeds, FeedSource, batches
 from conrepair.data.tensor_spec import TensorSpec
 
-__all__ = ["CalibrationFeeds"]
-
 
 class CalibrationFeeds(Chosen):
     """Complete feeds by input name, in batches of one, or of the size that the model is fixed to.

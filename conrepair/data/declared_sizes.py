@@ -8,8 +8,6 @@ from conrepair.data.binding import image_layout, layout_permutation
 from conrepair.data.sample_axes import any_batch, has_batch, with_axes_of
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 
-__all__ = ["Sizes", "resized_inputs", "sizes_in_words", "sizes_wanted"]
-
 Sizes = tuple[tuple[int | None, ...], ...]
 """Of each input, in order; None for a size that is right."""
 

@@ -25,20 +25,6 @@ from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import DataError
 
-__all__ = [
-    "OPEN_BATCHES",
-    "Batch",
-    "Chosen",
-    "DataReference",
-    "FeedSource",
-    "Feeds",
-    "batches",
-    "first_batch",
-    "image_input",
-    "open_feeds",
-    "sample_order",
-]
-
 Feeds = dict[str, npt.NDArray[Any]]
 _CUT = 1e-3  # of the values: outliers are cut off on purpose
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["InputRange"]
-
 _STEPS = 2 / 255  # of a grid, by which its ends may be off
 _FAR = 8.0  # times ordinary values; those of a normal distribution end before
 _MOST_WORDS = 6  # of a sentence

@@ -8,8 +8,6 @@ from conrepair.data.binding import Binding, bind_inputs
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Matching", "matching"]
-
 
 class Matching:
     """How a file's arrays were fitted to inputs, in words.

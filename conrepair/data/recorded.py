@@ -14,8 +14,6 @@ from conrepair.data.tensors import opened_arrays
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.words import natural_order
 
-__all__ = ["is_recorded", "outputs_among", "read_recorded"]
-
 Array = npt.NDArray[Any]
 
 _FILES = {".npz", ".npy"}

@@ -13,22 +13,6 @@ import numpy.typing as npt
 
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 
-__all__ = [
-    "UNNAMED",
-    "OutputAxes",
-    "any_batch",
-    "axes_as_fed",
-    "batch_symbols",
-    "fixed_batch",
-    "has_batch",
-    "resized",
-    "sample_axes",
-    "shared_axes",
-    "with_axes_of",
-    "with_batch",
-    "with_differing_axes",
-]
-
 UNNAMED = "?"
 """An open size that the file has no name for: one of its own, wherever it stands."""
 

@@ -7,8 +7,6 @@ import numpy as np
 from conrepair.data.feeds import Feeds, FeedSource
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Sequences", "step_of"]
-
 
 class Sequences:
     """A dataset whose samples, as many in a row as there are steps, are one sample: the last axis has the steps."""

@@ -14,18 +14,6 @@ from conrepair.data.tensor_spec import NARROW_INTEGERS, Quantization, TensorSpec
 from conrepair.runtime.archive import ArchiveError, is_archive, opened_archive
 from conrepair.runtime.errors import DataError
 
-__all__ = [
-    "ONLY_ELSEWHERE",
-    "StoredRows",
-    "as_text",
-    "fileable",
-    "quantized",
-    "read_arrays",
-    "real_values",
-    "to_real",
-    "to_stored",
-]
-
 # Files of arrays (.npz, .npy), whose sizes are asked before any is read.
 
 

@@ -14,18 +14,6 @@ from conrepair.data.sample_axes import UNNAMED, batch_symbols, resized, sample_a
 from conrepair.data.tensor_spec import Dimension, SizeRange, TensorSpec
 from conrepair.runtime.errors import DataError
 
-__all__ = [
-    "Shapes",
-    "declaration",
-    "other_shapes",
-    "possible_sizes",
-    "sized",
-    "trial_shapes",
-    "with_declared_sizes",
-    "with_sizes_of",
-    "with_stated_sizes",
-]
-
 Shapes = tuple[tuple[int, ...], ...]
 """Of each input, in order."""
 

@@ -14,8 +14,6 @@ from conrepair.data.input_range import InputRange
 from conrepair.data.pictures.resample import resize_bilinear
 from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 
-__all__ = ["SyntheticRange", "draw", "draw_picture", "in_words", "is_picture", "may_be_picture"]
-
 _DEFAULT_INTEGER_HIGH = 2
 _TURNS = 8  # samples, of which each is another of the sorts that there are
 _ZEROS = 5  # the turn in which half of the rows are zeros

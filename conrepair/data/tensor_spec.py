@@ -10,18 +10,6 @@ import numpy as np
 
 from conrepair.runtime.errors import DataError
 
-__all__ = [
-    "FEW_DIGITS",
-    "NARROW_INTEGERS",
-    "Dimension",
-    "Quantization",
-    "SizeRange",
-    "TensorSpec",
-    "merge_declared",
-    "numpy_dtype",
-    "shape_of",
-]
-
 FEW_DIGITS = {
     "bfloat16": 2.0**-7,
     "float8_e4m3fn": 2.0**-3,

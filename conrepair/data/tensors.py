@@ -13,8 +13,6 @@ from conrepair.data.stored_values import read_arrays
 from conrepair.runtime.archive import ArchiveError
 from conrepair.runtime.errors import DataError
 
-__all__ = ["opened_arrays", "read_tensors", "sample_count"]
-
 
 def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
     """Open a file of tensors.

@@ -10,8 +10,6 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.slices import HALF_STEP
 
-__all__ = ["affine_grid", "grid_of_range", "limits_of", "symmetric_scales"]
-
 _SYMMETRIC = {"int16"}  # types of activations whose zero kernels want to be stored as 0
 
 

@@ -30,9 +30,6 @@ from conrepair.networks.stored import StoredParameter
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of, whole_output
 
-__all__ = ["EDITOR", "KerasEditor"]
-
-
 # A Keras model's graph without running it: from the symbols that Keras has for its tensors.
 
 

@@ -21,8 +21,6 @@ from conrepair.networks.keras_activations import FUNCTIONS as ACTIVATIONS
 from conrepair.networks.keras_ops import BINARY, NAMES, REDUCTIONS
 from conrepair.networks.parts import depthwise_kernel, in_out_kernel
 
-__all__ = ["KerasWriter"]
-
 _FLAT, _PICTURES = 2, 4  # axes
 
 

@@ -11,8 +11,6 @@ from typing import Any
 import h5py
 import numpy as np
 
-__all__ = ["carry_over"]
-
 _CONFIG, _METADATA, _WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 _COMPILED = "compile_config"
 _OPTIMIZER = "optimizer"

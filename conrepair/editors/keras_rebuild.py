@@ -12,8 +12,6 @@ import keras
 from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.keras import functional_of
 
-__all__ = ["KerasChanges", "KerasGraft", "rebuild"]
-
 Call = Callable[[Any, Sequence[Any], Any], Any]
 """From a layer, and the positional and named arguments of its call, to the result."""
 

@@ -15,8 +15,6 @@ from conrepair.graph.operators import SOFTMAX
 from conrepair.networks.keras_activations import FUNCTIONS
 from conrepair.networks.parts import window
 
-__all__ = ["activation_layer", "function_name", "window_config"]
-
 
 def function_name(operator: str, attributes: Mapping[str, Attribute], rank: int | None = None) -> str | None:
     """What Keras calls an activation function; None where it has none with such attributes.

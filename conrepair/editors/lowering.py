@@ -20,8 +20,6 @@ from conrepair.equations.expression import parse
 from conrepair.equations.operators import EQUATIONS, SOFT_SHRINK, TANH_GELU
 from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, RECURRENT_ACTIVATIONS, SOFTMAX
 
-__all__ = ["CHANNELLED", "Writer", "lower"]
-
 _FLAT = 2  # axes of a tensor without places
 _UNBOUNDED = {"min": -math.inf, "max": math.inf}
 

@@ -11,8 +11,6 @@ from conrepair.editors.operation import Operation, Sizes, Steps
 from conrepair.equations.expression import Expression, Term, parse
 from conrepair.graph.operators import FUNCTIONS, RECURRENT_ACTIVATIONS
 
-__all__ = ["unrolled"]
-
 _MOST_STEPS = 64  # more would make a file of nothing else
 
 # What a step computes, by name, from `x`, which is multiplied with its weights already, and from the states before,

@@ -10,8 +10,6 @@ import numpy as np
 from conrepair.editors.operation import Operation, Sizes
 from conrepair.graph.layer_graph import Array, Attribute
 
-__all__ = ["GLOBAL_POOLS", "POOLS", "WINDOWS", "is_dilated", "padded", "pads_of_all_axes", "window_of"]
-
 POOLS = ("MaxPool", "AveragePool")
 GLOBAL_POOLS = ("ReduceMax", "ReduceMean")  # of everything
 WINDOWS = ("Conv", "ConvTranspose", *POOLS)

@@ -35,8 +35,6 @@ from conrepair.networks.onnx_plain import batch_numbers, written_shapes
 from conrepair.onnx_passes.infer_shapes import contradiction
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["EDITOR", "OnnxEditor"]
-
 
 def _opened(model: Model) -> tuple[OnnxNetwork, list[TensorSpec]]:
     """The network with sizes for which it can be described: one sample, or as many as a shape in it has."""

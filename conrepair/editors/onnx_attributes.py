@@ -27,9 +27,6 @@ from conrepair.graph.operators import (
 from conrepair.networks.onnx_schema import first_with, meaning_kept, usual_attributes
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["WrittenNode", "write_attributes"]
-
-
 # Raise an ONNX file's opset in place, where all its operators mean the same in the later one.
 
 

@@ -18,8 +18,6 @@ from conrepair.networks.onnx_blocks import PACKED_PRODUCT, packed, unpacked
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["is_packed", "requantize_blocks", "requantize_packed"]
-
 _BYTE = 8
 _BITS = 4  # of a packed product that doesn't say
 

@@ -17,15 +17,6 @@ from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = [
-    "constant_chain",
-    "moved_back",
-    "set_constant",
-    "set_plain",
-    "to_file",
-    "whole_steps",
-]
-
 _PER_CHANNEL = 21  # opset in which GroupNormalization's scale got an entry for each channel
 _STATES = (5, 6)  # inputs of recurrent operators
 _HALF = 0.5 + 1e-3  # of a step: what rounding puts over the edge of a quantized type is no overflow

@@ -13,8 +13,6 @@ from conrepair.editors.onnx_file import OnnxFile, set_inputs
 from conrepair.onnx_passes.lower_opset import lower_opset
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["expand", "is_newer"]
-
 _IR_VERSION = 10  # of the model in which an operator is expanded; any that knows functions does
 
 

@@ -22,8 +22,6 @@ from conrepair.onnx_passes.defaults import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape
 from conrepair.onnx_passes.raise_opset import name_default_domain
 
-__all__ = ["OnnxFile", "set_inputs", "sizes_of", "tensor_of"]
-
 _FREE_CONSTANTS = 4  # IR version in which constants stopped to be inputs too
 
 

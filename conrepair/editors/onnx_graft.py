@@ -20,8 +20,6 @@ from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.graph.operators import OPERATORS, QUANTIZING, family
 
-__all__ = ["OnnxWriter", "graft"]
-
 _BEHIND = QUANTIZING | {  # operators with their constants behind the operands, in the vocabulary's order
     *("PRelu", "BatchNormalization", "LayerNormalization", "InstanceNormalization"),
     *WINDOWS,

@@ -20,8 +20,6 @@ from conrepair.networks.onnx_quantization import MOVING, OPERANDS, RESULTS
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["INTEGER_BIAS", "IntegerGrid", "kind_of", "requantize", "rescale_bias", "set_range", "store_anew"]
-
 INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
 _REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
 

@@ -16,8 +16,6 @@ from conrepair.networks.onnx_integers import INTEGER_PRODUCTS, scale_of_weight
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["is_of_integers", "requantize_own", "set_own"]
-
 _GEMM = "com.microsoft.QGemm"
 _WEIGHT = 3
 _ZERO = 3  # of the weights, among the inputs of an integer product

@@ -10,8 +10,6 @@ from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile, set_inputs
 from conrepair.editors.onnx_write import become
 
-__all__ = ["exchange_outputs", "exchange_readers", "hand_over", "put_in_order", "take_out"]
-
 
 def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> None:
     """Let all that read a node's first result read one of its inputs, in place; it stays to keep an output's name."""

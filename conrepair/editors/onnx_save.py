@@ -18,8 +18,6 @@ from conrepair.onnx_passes.files import is_large
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.files import whole_output
 
-__all__ = ["renew_types", "save", "with_sizes"]
-
 _INVALID = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 

@@ -14,8 +14,6 @@ from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["become", "bias_place", "check_operands", "check_required", "knows", "set_input", "write", "write_input"]
-
 _BIASES = {"B", "C"}  # what ONNX calls inputs that are added to a layer's result
 _OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 _Kinds = onnx_ir.AttributeType

@@ -9,8 +9,6 @@ from conrepair.editors.editor import Editor
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["EDITABLE", "open_editor"]
-
 EDITABLE = ("onnx", "torch", "keras", "tflite", "tensorflow")
 
 

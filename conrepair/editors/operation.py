@@ -13,8 +13,6 @@ from conrepair.graph.attributes import Attribute, Attributed
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS
 
-__all__ = ["CHOICE", "NotEditableError", "Operation", "Steps", "operation_of", "two_read", "unfused", "what_is_read"]
-
 CHOICE = ("condition", "x", "y")
 """What Where reads, in its order: constants by these roles, operands between them."""
 

@@ -12,8 +12,6 @@ from conrepair.editors.operation import CHOICE, Operation, Sizes, what_is_read
 from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, SOFTMAX
 from conrepair.operators.moves import cuts
 
-__all__ = ["shape_of_result", "slices_of"]
-
 _OPEN = (720, 1440)  # sizes in place of open ones: what's taken apart, or put together, can be so with these
 _SLICED = (1, 1440)  # the same, of what may end before a slice does
 _OF_FIRST = NORMALIZATIONS | SOFTMAX  # whose results are of their first operand's shape

@@ -10,8 +10,6 @@ from conrepair.editors.operation import NotEditableError, Sizes, operation_of
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["SHAPED", "Merge", "new_shapes", "resized"]
-
 SHAPED = frozenset({"Reshape", "Expand"})
 """Operators that have a shape written into them."""
 

@@ -24,8 +24,6 @@ from conrepair.networks.tensorflow import TensorFlowNetwork
 from conrepair.networks.tensorflow_pieces import canonical_name, data_inputs, operator_of
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["EDITOR", "TensorFlowEditor"]
-
 
 class TensorFlowEditor(Editor):
     """Changes of one function; layers are called as its operators.

@@ -21,8 +21,6 @@ from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 from conrepair.runtime.words import natural_order
 
-__all__ = ["TensorFlowFile", "pieces_of"]
-
 _BATCH = 2  # to describe a graph for, where the file leaves it open
 
 

@@ -21,7 +21,6 @@ from conrepair.networks.tensorflow_operators import NAMES, RESIZES
 from conrepair.networks.tensorflow_pieces import data_inputs, operator_of
 from conrepair.networks.tensorflow_shared import COORDINATES, NEAREST
 
-__all__ = ["TensorFlowWriter"]
 _NAMES = {**NAMES, "Erfc": "Erfc", "SquaredDifference": "SquaredDifference"}
 _REDUCTIONS = {op: name for name, op in REDUCTIONS.items()}
 _SIZED = {mode: getattr(tf.raw_ops, name) for name, mode in RESIZES.items()}

@@ -16,8 +16,6 @@ from conrepair.networks.tensorflow_pieces import data_inputs
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.words import natural_order
 
-__all__ = ["save_frozen", "save_saved_model"]
-
 _CHECKPOINT = Path("variables") / "variables"
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "VARIABLE_VALUE"

@@ -12,8 +12,6 @@ from conrepair.editors.lowering_windows import POOLS, is_dilated, window_of
 from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.networks.parts import depthwise_kernel, in_out_kernel, same_pads
 
-__all__ = ["WINDOWS"]
-
 _LINE, _PICTURE, _VOLUME = 3, 4, 5  # axes, with batch and channels
 
 

@@ -31,8 +31,6 @@ from conrepair.networks.tflite_operators import BOUNDS, FUSED, RECURRENT
 from conrepair.networks.tflite_subgraphs import InnerConstant, inner_constants
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["EDITOR", "TfliteEditor"]
-
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
 _SYMMETRIC = {"weight", "W", "R"}  # parameters whose zero kernels want to be stored as 0
 _TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option

@@ -15,8 +15,6 @@ from typing import IO, cast
 
 from conrepair.editors.editor import NotEditableError
 
-__all__ = ["AppendedFiles", "appended_files"]
-
 _ALIGNMENT = 16  # readers map uncompressed files
 _END = b"PK\x05\x06"
 _END_FORMAT = struct.Struct("<4s4H2LH")

@@ -20,9 +20,6 @@ from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_packing import is_outside, outside_bytes, packed
 from conrepair.runtime.files import whole_output
 
-__all__ = ["EditedTfliteFile"]
-
-
 # A TFLite file as it's stored: tables, numbers behind them, and files that the model carries.
 
 _MOST = 1 << 30  # bytes of numbers among a flatbuffer's tables, which end at 2 GB

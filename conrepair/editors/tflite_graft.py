@@ -19,8 +19,6 @@ from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_operator import WEIGHT_AXES
 from conrepair.networks.tflite_operators import BINARY, BOUNDS, NAMES, REDUCTIONS
 
-__all__ = ["TfliteWriter", "drop_unread", "place_operators"]
-
 _QUANTIZED = {"Relu", "Max", "Min", "Transpose", "Gather", "Reshape", "DequantizeLinear", "Identity"}
 _STORED = {"int8", "uint8", "int16"}
 _IMAGE = 4  # axes of a batch of pictures

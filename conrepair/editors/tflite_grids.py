@@ -14,8 +14,6 @@ from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_operators import POOLS
 
-__all__ = ["BIASES", "rescale_bias", "set_constant_grid", "set_range"]
-
 # Kernels that copy integers: what they read and what they give have one scale.
 _MOVING = {
     *("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "REVERSE_V2", "REVERSE_SEQUENCE", "TILE", "BROADCAST_TO"),

@@ -10,8 +10,6 @@ from ai_edge_litert import schema_py_generated as schema
 from conrepair.editors.editor import NotEditableError
 from conrepair.networks.tflite_operators import NAMES, POOLS, REDUCTIONS
 
-__all__ = ["new_options", "options_for", "set_options"]
-
 _OPTIONS = {  # of those whose options aren't called as they are
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), "MaximumMinimum"),
     **dict.fromkeys(POOLS, "Pool2D"),

@@ -39,8 +39,6 @@ from conrepair.networks.torch_call import bound
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of, whole_output
 
-__all__ = ["EDITOR", "TorchEditor"]
-
 _SHAPES = {"view": "size", "reshape": "shape", "_unsafe_view": "size", "expand": "size"}
 _GLOBAL = dict(zip(GLOBAL_POOLS, (torch.ops.aten.amax.default, torch.ops.aten.mean.dim), strict=True))
 

@@ -19,8 +19,6 @@ from conrepair.graph.layer_graph import Array
 from conrepair.graph.operators import ELEMENTWISE_BINARY
 from conrepair.networks.torch_elementwise import BINARY, HARD_SIGMOID, REDUCTIONS
 
-__all__ = ["TorchWriter"]
-
 aten = torch.ops.aten
 _REDUCTIONS = {op: name for name, op in REDUCTIONS.items() if name != "prod"}  # which takes one axis
 _NUMBERS = {"Add", "Sub", "Mul", "Div"}  # which take a number as they take a tensor

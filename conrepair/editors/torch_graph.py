@@ -20,17 +20,6 @@ from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_graph import meaning_of, with_defaults
 from conrepair.networks.torch_program import Program
 
-__all__ = [
-    "as_stored",
-    "constants_of",
-    "graph_of_program",
-    "meaning_in_file",
-    "module_path",
-    "name_of_operator",
-    "state_of",
-    "stored_places",
-]
-
 
 def graph_of_program(program: torch.export.ExportedProgram) -> LayerGraph:
     """The layers of an exported program; names are the fx nodes'."""

@@ -12,8 +12,6 @@ from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.torch_arrangement import PAD_MODES as MODES
 from conrepair.networks.torch_elementwise import BINARY, SETTINGS, UNARY
 
-__all__ = ["ATTRIBUTES", "PAD_MODES", "even_pads", "pads_listed", "target_of"]
-
 aten = torch.ops.aten
 
 

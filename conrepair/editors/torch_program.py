@@ -9,8 +9,6 @@ from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
 from conrepair.editors.editor import NotEditableError
 
-__all__ = ["add_buffer", "drop_unread", "put_in_order"]
-
 
 def add_buffer(program: torch.export.ExportedProgram, tensor: torch.Tensor, label: str) -> torch.fx.Node:
     """Register numbers, in place.

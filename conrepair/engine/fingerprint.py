@@ -14,8 +14,6 @@ from pathlib import Path
 import conrepair
 from conrepair.engine.job_table import JOBS
 
-__all__ = ["code_fingerprint", "job_code", "library_versions"]
-
 _LIBRARIES = (
     "ai-edge-litert",
     "apache-tvm",

@@ -8,8 +8,6 @@ from types import MappingProxyType
 from conrepair.runtime.confinement import CONFINED, GPU, NETWORK, OPEN
 from conrepair.runtime.gpu_devices import gpu_devices
 
-__all__ = ["JOBS", "reach_of"]
-
 _MODULE = "conrepair.jobs.models"
 
 JOBS: Mapping[str, str] = MappingProxyType(

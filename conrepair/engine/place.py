@@ -17,8 +17,6 @@ from conrepair.runtime.outside.releases import environments_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Workers
 
-__all__ = ["Place", "at_once", "elsewhere", "executor", "jobs_run_at", "make_environments"]
-
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
 

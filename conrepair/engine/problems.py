@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from conrepair.engine.scheduler import Result
     from conrepair.runtime.store import Entry
 
-__all__ = ["entry_of", "problem_of_failure"]
-
 
 def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
     """What a person is told of a job's failure.

@@ -24,18 +24,6 @@ from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
 from conrepair.runtime.workers import ENDED, MEMORY, NO_LIBRARY, OVERSIZED, STORAGE, Failure, Job, Success
 
-__all__ = [
-    "NotStoredError",
-    "Result",
-    "Runner",
-    "Scheduler",
-    "Task",
-    "blocked",
-    "entries_of",
-    "not_stored",
-    "refused",
-]
-
 _STOPPED = "stopped"
 _DIED_KINDS = {MEMORY, "crash"}
 _DEATHS = 3  # of one task's workers, behind each of which it goes on

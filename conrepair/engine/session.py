@@ -29,8 +29,6 @@ from conrepair.runtime.workers import Job, Outcome, Success
 if TYPE_CHECKING:
     from conrepair.engine.scheduler import Result, Scheduler, Task
 
-__all__ = ["STORE", "Session"]
-
 STORE = "store"
 """Name of the folder of results in a session's room."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.workers import Job, Outcome
 
-__all__ = ["run_side_by_side"]
-
 
 def run_side_by_side(
     workers: Executor,

@@ -11,8 +11,6 @@ from conrepair.equations.expression import Term, computed, names_in, parse
 from conrepair.operators.all_operators import OPERATORS
 from conrepair.operators.record import Array, Function
 
-__all__ = ["value_of"]
-
 
 def value_of(
     text: str, values: Mapping[str, Any], functions: Mapping[str, Function | str] | None = None, axis: int = -1

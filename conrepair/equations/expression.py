@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-__all__ = ["ALL", "ITEM", "Expression", "Term", "computed", "horner", "names_in", "parse"]
-
 ALL = "**"  # in place of an attribute's name
 ITEM = "[]"  # in place of an operator's: one of several results, at the `place` that is its attribute
 _NAMES = {"Mult": "Mul", "Lt": "Less", "Gt": "Greater", "USub": "Neg"}  # Python's nodes that ONNX calls otherwise

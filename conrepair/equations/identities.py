@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from conrepair.equations.operators import OTHERS
 
-__all__ = ["IDENTITIES", "Equation"]
-
 
 @dataclass(frozen=True)
 class Equation:

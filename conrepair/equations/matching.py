@@ -20,8 +20,6 @@ from conrepair.onnx_passes.initializers import constant_of
 from conrepair.onnx_passes.rewrites.building import axes_of
 from conrepair.operators.all_operators import OPERATORS
 
-__all__ = ["FLOATS", "Match", "is_reduction", "matched", "name_of", "sizes_of"]
-
 FLOATS = frozenset(onnx_ir.DataType[name] for name in ("FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE"))
 _OTHER_ORDER = {"Add", "Mul"}
 _CLOSE = 1e-6  # relative: numbers of networks are float32

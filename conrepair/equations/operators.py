@@ -11,8 +11,6 @@ from collections.abc import Mapping
 
 from conrepair.equations.expression import horner
 
-__all__ = ["EQUATIONS", "OTHERS", "SOFT_SHRINK", "TANH_GELU"]
-
 _ERF_ONE = 3.7439211627767994  # where the error function is 1 in float32
 _ERF_ABOVE = (
     1.128379143519084,

@@ -16,8 +16,6 @@ from conrepair.onnx_passes.computing import computing
 from conrepair.onnx_passes.rewrites.building import Builder
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["check_takes", "model_of", "widened", "written"]
-
 # What is written is no form itself (-1 + e^x in place of e^x - 1), so that it isn't found again.
 _TERMS, _MORE_TERMS = 9, 18  # of a series: enough for float32, for float64
 

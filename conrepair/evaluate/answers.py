@@ -14,16 +14,6 @@ from conrepair.metrics.probabilities import looks_normalized, softmax
 from conrepair.metrics.ranks import top_k
 from conrepair.metrics.tensors import row_chunks
 
-__all__ = [
-    "BestClasses",
-    "as_scores",
-    "holds_probabilities",
-    "is_scores",
-    "probabilities",
-    "read_answers",
-    "right_answers",
-]
-
 Array = npt.NDArray[Any]
 
 _WITH_BACKGROUND = 1001  # ImageNet's classes, and one in front

@@ -49,16 +49,6 @@ from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
 from conrepair.metrics.tensors import TensorError, compare_tensors, row_chunks
 
-__all__ = [
-    "AnswerComparison",
-    "ComparedOutputs",
-    "Comparison",
-    "OutputComparison",
-    "accuracy",
-    "compare_outputs",
-    "compare_runs",
-]
-
 Array = npt.NDArray[Any]
 
 _MOST = 0.5  # of an output's values

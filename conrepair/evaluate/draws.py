@@ -11,8 +11,6 @@ import numpy.typing as npt
 from conrepair.evaluate.verdict import Verdict
 from conrepair.metrics.statistics import mann_whitney
 
-__all__ = ["judge_draws"]
-
 Array = npt.NDArray[Any]
 
 _CHANCE = 1e-5  # of the probability that runs of one distribution differ so; an output has three statistics

@@ -23,8 +23,6 @@ from conrepair.truth.judging import Side, beside
 if TYPE_CHECKING:
     from conrepair.evaluate.compare import OutputComparison
 
-__all__ = ["Evidence", "Known", "beside_exact", "by_arithmetic", "fits_of"]
-
 Array = npt.NDArray[Any]
 _REST = 3.0  # times the error on samples that were computed exactly, at most, on the others
 _NAMED = 4

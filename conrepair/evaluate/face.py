@@ -10,8 +10,6 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.evaluate.pairing import OutputPair
 from conrepair.evaluate.run import Run
 
-__all__ = ["Face", "changed_face"]
-
 Sizes = tuple[int | str, ...]
 
 _PICTURE = 4  # axes of an array that has samples, channels, rows and columns

@@ -15,8 +15,6 @@ from conrepair.evaluate.run import Run
 from conrepair.metrics.ranks import top_k
 from conrepair.metrics.tensors import comparable, per_sample_relative_l2, row_chunks
 
-__all__ = ["ComparedInput", "compared_inputs"]
-
 _MOST = 1000  # what a person sorts through; a run keeps all outputs
 
 Answer = tuple[tuple[int, float], ...]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Intent"]
-
 _PLAIN = {"float32", "float64"}
 _HALF = {"float16", "bfloat16"}
 

@@ -8,8 +8,6 @@ from conrepair.evaluate.compare import accuracy
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 
-__all__ = ["judge_drop"]
-
 _ROUNDING = 1e-9  # of a share that's given in decimals
 
 

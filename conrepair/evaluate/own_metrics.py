@@ -15,8 +15,6 @@ from conrepair.frameworks.screening.admission import how_to_trust
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.user_functions import user_function
 
-__all__ = ["Metric", "loaded", "measured"]
-
 Array = npt.NDArray[Any]
 
 

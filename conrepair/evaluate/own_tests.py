@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from conrepair.metrics.tensors import TensorError
 
-__all__ = ["ForTests", "for_tests"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ForTests:

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.runtime.words import are_numbered
 
-__all__ = ["OutputPair", "fit", "pair_outputs"]
-
 Array = npt.NDArray[Any]
 Order = tuple[int, ...]
 

@@ -18,8 +18,6 @@ from conrepair.evaluate.run import HeldRun, Run
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import HALF_PRECISIONS, Verdict
 
-__all__ = ["RowSet", "Rows", "in_rows"]
-
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.intp]
 

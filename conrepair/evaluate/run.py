@@ -18,8 +18,6 @@ from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.whole_numbers import are_whole, differing_share
 from conrepair.metrics.tensors import relative_error
 
-__all__ = ["STEADY", "HeldRun", "Run", "difference"]
-
 Array = npt.NDArray[Any]
 
 _MAPPED_BYTES = 1 << 24

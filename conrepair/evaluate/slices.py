@@ -12,8 +12,6 @@ import numpy.typing as npt
 from conrepair.evaluate.verdict import Floor, analytic_floor, combine_floor, rounding_scale
 from conrepair.metrics.slices import AxisErrors, errors_by_axis
 
-__all__ = ["Disturbed", "WrongSlices", "coarse_slices", "wrong_slices"]
-
 Array = npt.NDArray[Any]
 
 _TOLD = 1e-3  # relative L2 of a slice, from which on it's looked at: four of float32's digits are lost

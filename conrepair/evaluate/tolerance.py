@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = ["WITHOUT_BUDGET", "ArithmeticName", "Tolerance", "check_names"]
-
 WITHOUT_BUDGET = {"quantized_top1": 1.0, "quantized_cosine": 0.0}
 """Where the accuracy on labelled data says what few bits may cost."""
 

@@ -18,23 +18,6 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.metrics.tensors import TensorError
 from conrepair.runtime.words import telling
 
-__all__ = [
-    "HALF_EPSILON",
-    "HALF_PRECISIONS",
-    "LARGEST_NOISE",
-    "Floor",
-    "Integers",
-    "Verdict",
-    "analytic_floor",
-    "coarser",
-    "combine_floor",
-    "eight_bits_cost",
-    "judge",
-    "of_types",
-    "rounding_could_excuse",
-    "rounding_scale",
-]
-
 _FLOAT32_EPSILON = 2.0**-23
 HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 HALF_PRECISIONS = frozenset(HALF_EPSILON)

@@ -14,8 +14,6 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.metrics.tensors import row_chunks
 
-__all__ = ["are_texts", "are_whole", "differing_share", "judge_whole"]
-
 Array = npt.NDArray[Any]
 
 

@@ -16,8 +16,6 @@ from conrepair.forms.statistics import STATISTICS
 from conrepair.forms.sums import SUMS
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["FORMS", "float64_operators", "found", "in_float64", "rewritten", "stable", "stable_operators", "words"]
-
 FORMS: Mapping[str, Form] = {form.name: form for form in (*FUNCTIONS, *STATISTICS, *SUMS)}
 """By name."""
 

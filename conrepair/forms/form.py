@@ -15,8 +15,6 @@ from conrepair.equations.writing import widened, written
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["Form", "Place", "Writing", "opened", "widened_at"]
-
 
 @dataclass(frozen=True)
 class Place:

@@ -6,8 +6,6 @@ import onnx_ir
 
 from conrepair.forms.form import Form, Writing
 
-__all__ = ["FUNCTIONS"]
-
 _SOFTPLUS = "Max(x, 0) + Log1p(Exp(-Abs(x)))"
 # e^(2 softplus) is (1 + e^x)^2; both sides of tanh's fraction are divided by its larger power.
 _MISH = "t = Exp(-Abs(x)); n = t * (t + 2); m = 1 + 2 * t; x * Where(x < 0, n / (n + 2), m / (m + 2 * Square(t)))"

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from conrepair.forms.form import Form, Writing
 
-__all__ = ["STATISTICS"]
-
 _VARIANCE = "ReduceMean(Square(x)) - Square(ReduceMean(x))"
 _DEVIATION = "c = x - ReduceMean(x); d = c - ReduceMean(c)"  # the second mean is what the first was rounded by
 _PLAIN = "m = ReduceMean(x); d = x - m; v = ReduceMean(Square(d))"

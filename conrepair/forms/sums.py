@@ -11,8 +11,6 @@ from conrepair.forms.form import Form, Place, Writing
 from conrepair.onnx_passes.initializers import constant_of
 from conrepair.operators.moves import MOVES
 
-__all__ = ["SUMS"]
-
 
 def _of_sizes(pattern: str, naive: str = "") -> Writing:
     """Terms of which the magnitudes are added up."""

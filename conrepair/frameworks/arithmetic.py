@@ -13,8 +13,6 @@ import numpy as np
 
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["settled"]
-
 _STATE_BYTES = 256  # of a thread's floating-point environment, more than any system's
 _LIBRARY = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
 _HALF = 2.0**-53

@@ -18,8 +18,6 @@ from conrepair.frameworks.torch_checkpoint import weights_in
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["build_from_factory", "calibration_inputs"]
-
 _BIAS = 1.0  # of BatchNorm
 _GAIN = 2.0  # of rectifiers: they halve the variance
 

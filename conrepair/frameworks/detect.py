@@ -15,8 +15,6 @@ from conrepair.frameworks.formats import BY_SUFFIX, RECORDED
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.path_text import path_problem
 
-__all__ = ["FORMATS", "container", "detect_framework", "detect_suffix", "hides_inputs", "is_torchscript"]
-
 FORMATS = (
     ".onnx, .pt2 (torch.export), TorchScript (.pt, .pth, .ts), .keras, .h5, SavedModel folder, "
     "frozen graph (.pb), .tflite"

@@ -15,8 +15,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["load_exported"]
-
 
 def load_exported(path: Path, *, trust: bool = False) -> torch.export.ExportedProgram:
     """Load a .pt2 file.

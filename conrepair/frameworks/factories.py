@@ -16,8 +16,6 @@ from conrepair.runtime.libraries import missing_library
 from conrepair.runtime.torchvision import import_torchvision
 from conrepair.runtime.user_modules import reach_module
 
-__all__ = ["call_factory", "factory_code"]
-
 _FINGERPRINTED = {"conrepair", "keras", "tensorflow", "torch", "torchvision"}
 
 

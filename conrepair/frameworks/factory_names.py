@@ -12,8 +12,6 @@ from pathlib import Path
 from conrepair.runtime.libraries import absent
 from conrepair.runtime.user_modules import library_path
 
-__all__ = ["factory_problem"]
-
 _MOST_MODULES = 200  # that a name is looked for in, through `from .module import *`
 _MOST_BYTES = 1 << 22
 

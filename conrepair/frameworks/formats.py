@@ -7,8 +7,6 @@ from typing import Literal, get_args
 
 from conrepair.runtime.words import meant
 
-__all__ = ["BY_SUFFIX", "RECORDED", "FormatName", "format_name", "framework_needs", "other_formats", "unknown_format"]
-
 RECORDED = "recorded"
 """In place of a framework: outputs that were computed elsewhere, and no model."""
 

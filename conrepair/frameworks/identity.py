@@ -12,8 +12,6 @@ from conrepair.frameworks.proto_file import inner_graphs, read_proto
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 from conrepair.runtime.path_text import path_problem, real_path
 
-__all__ = ["copy_model", "model_files", "model_sha256", "onnx_tensors", "place_model"]
-
 
 def model_files(path: Path) -> tuple[Path, ...]:
     """The model's file or folder, then the files that hold an ONNX model's external data.

@@ -21,19 +21,6 @@ from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.user_modules import reach_modules
 from conrepair.runtime.words import shortened
 
-__all__ = [
-    "FRAMEWORK",
-    "KerasFramework",
-    "KerasRunnable",
-    "computed_in",
-    "flat_layers",
-    "functional_of",
-    "load_flat_keras",
-    "load_keras",
-    "narrower_type",
-    "spec_of",
-]
-
 _HALF = {"float16", "bfloat16"}
 _REASON = 240
 _NOT_TRUSTED = {

@@ -24,8 +24,6 @@ from conrepair.frameworks.detect import container
 from conrepair.frameworks.keras_legacy_calls import with_calls, with_own_calls
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["readable_by_keras3", "way_from_keras2"]
-
 _CONFIG = "model_config"
 _ARCHIVED, _ABOUT = "config.json", "metadata.json"
 _UNUSED = (None, False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["with_calls", "with_own_calls"]
-
 _FUNCTION = "TFOpLambda"
 _NUMPY, _NN = "keras.src.ops.numpy", "keras.src.ops.nn"  # as Keras 3 writes them
 _OPERATIONS: Mapping[str, tuple[str, str]] = {

@@ -14,16 +14,6 @@ import pydantic
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.words import shortened
 
-__all__ = [
-    "Description",
-    "Factory",
-    "Model",
-    "Provenance",
-    "from_json",
-    "short_text",
-    "to_json",
-]
-
 Value = TypeVar("Value")
 
 

@@ -23,8 +23,6 @@ from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.runtime.errors import InferenceError, ModelLoadError
 
-__all__ = ["FRAMEWORK", "OnnxFramework", "OnnxRunnable", "spec_of_value", "write_optimized"]
-
 _LEVELS = {
     "disabled": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,

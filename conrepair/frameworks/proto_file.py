@@ -14,8 +14,6 @@ from conrepair.runtime.ordinary_file import NotOrdinaryError, open_ordinary
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ONNX_DOMAIN", "inner_graphs", "nodes_of", "opset_of", "read_by", "read_proto", "read_within"]
-
 ONNX_DOMAIN = {"", "ai.onnx"}
 """How files call the domain of ONNX's own operators."""
 

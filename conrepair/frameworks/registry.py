@@ -8,8 +8,6 @@ from typing import cast
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.runnable import Framework
 
-__all__ = ["FLOAT64_SECOND_OPINION", "FRAMEWORKS", "channels_of", "framework"]
-
 FLOAT64_SECOND_OPINION = frozenset({"torch", "keras"})
 """Frameworks whose second opinion is float64; the others' is another set of float32 kernels."""
 

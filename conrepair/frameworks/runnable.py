@@ -16,8 +16,6 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.runtime.errors import ConrepairError, DataError, DeviceError, InferenceError, ModelLoadError
 from conrepair.runtime.words import shortened
 
-__all__ = ["Framework", "Runnable", "load_error", "loading"]
-
 _REASON = 500
 # Of a C++ library's message: file, line and signature of the function that complains.
 _PLACE = re.compile(r"/\S+\.(?:cc|cpp|h|hpp):\d+ [^()]*\((?:[^()]|\([^()]*\))*\)(?: const)?:?\s*")

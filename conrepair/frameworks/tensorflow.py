@@ -23,17 +23,6 @@ from conrepair.frameworks.tensorflow_tables import table_sizes
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.words import natural_order
 
-__all__ = [
-    "FRAMEWORK",
-    "TensorFlowFramework",
-    "TensorFlowRunnable",
-    "callable_by_position",
-    "load_function",
-    "narrower_type",
-    "preferred_signature",
-    "products",
-]
-
 _PREFERRED_SIGNATURES = ("serving_default", "serve")
 _MULTIPLIES = re.compile(r"(Batch)?MatMul(V2|V3)?|(DepthwiseC|C)onv\dd?\w*|Einsum", re.IGNORECASE)
 _NOT_OUTPUTS = {"Assert", "Const", "NoOp", "Placeholder"}

@@ -9,8 +9,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["CALLS", "table_sizes"]
-
 CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 # Operators that hand an index on, and which of their inputs; negative indices are made positive by SelectV2.
 _VALUES = {

@@ -18,16 +18,6 @@ from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.frameworks.screening.tflite import check_tables, dtype_of, has_numbers, kind_of, tables_of
 from conrepair.runtime.words import natural_order
 
-__all__ = [
-    "FRAMEWORK",
-    "KERNELS",
-    "TfliteFramework",
-    "TfliteRunnable",
-    "count_operators",
-    "in_order",
-    "signature_names",
-]
-
 KERNELS = {"delegate": "AUTO", "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "reference": "BUILTIN_REF"}
 """Which kernels run, and how LiteRT calls them: XNNPACK's where it has some, TFLite's, plain loops.
 

@@ -30,20 +30,6 @@ from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.recent import Recent
 from conrepair.runtime.user_modules import reach_modules
 
-__all__ = [
-    "FRAMEWORK",
-    "TorchFramework",
-    "TorchRunnable",
-    "array_from_tensor",
-    "dtype_name",
-    "example_inputs",
-    "exported_inputs",
-    "exported_program",
-    "flatten",
-    "load_module",
-    "tensor_from_array",
-]
-
 Results = list[tuple[str, torch.Tensor]]
 
 _EMBEDDINGS = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CheckpointError", "network_in", "weights_in"]
-
 _WEIGHTS = ("state_dict", "model_state_dict", "model")
 _PARALLEL = "module."  # what DataParallel puts before each name
 

@@ -11,8 +11,6 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["arithmetic", "products", "widened"]
-
 
 def products(
     call: Callable[..., Sequence[torch.Tensor]],

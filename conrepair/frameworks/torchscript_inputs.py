@@ -10,8 +10,6 @@ import torch
 
 from conrepair.data.tensor_spec import TensorSpec
 
-__all__ = ["inputs_of_graph"]
-
 _SAME_SHAPE = {
     f"aten::{name}"
     for name in ("add", "sub", "rsub", "mul", "div", "neg", "abs", "clamp", "to", "type_as", "contiguous", "float",

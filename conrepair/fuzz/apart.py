@@ -19,8 +19,6 @@ from conrepair.fuzz.looking import SUSPECT, Looked
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.runtime.libraries import EXTRAS
 
-__all__ = ["PROCESS", "looked_apart", "looking_apart"]
-
 PROCESS = "process"
 """Stage of these: what was being done isn't known."""
 

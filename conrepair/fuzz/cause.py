@@ -17,9 +17,6 @@ from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.isolating import isolate
 from conrepair.systems.system import Setting, System
 
-__all__ = ["Cause", "isolated"]
-
-
 _NEVERTHELESS = ("it's seen with all switches off, too", "a converter's doing, whatever its options are")
 
 

@@ -12,8 +12,6 @@ from conrepair.cases.case import Array, Case
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.metrics.ulps import is_number, is_real
 
-__all__ = ["drawn_constants", "drawn_specials", "has_specials", "with_constants", "with_fed_weights"]
-
 _REAL = (np.nan, np.inf, -np.inf, -0.0)
 _DIVIDING = {"Div", "Mod"}
 _ELEMENTWISE = _DIVIDING | {"Abs", "Add", "Equal", "Greater", "Less", "Max", "Min", "Mul", "Neg", "Sign", "Sub"}

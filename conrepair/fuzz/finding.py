@@ -17,8 +17,6 @@ from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS, SLOWER, THREADS, Susp
 from conrepair.runtime.files import canonical_json
 from conrepair.systems.registry import Entry
 
-__all__ = ["VERSION", "Finding", "choices", "key_of"]
-
 VERSION = 1
 """Of the form of finding.json."""
 

@@ -13,8 +13,6 @@ from conrepair.fuzz.finding import Finding
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
 
-__all__ = ["Known", "KnownFinding", "read_known"]
-
 
 class KnownFinding(pydantic.BaseModel):
     """What is known; what isn't said may be anything.

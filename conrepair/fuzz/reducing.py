@@ -26,9 +26,6 @@ from conrepair.tracing.exact_side import ExactSide, over_bound
 from conrepair.tracing.search.space import HIGH, LOW, space_of
 from conrepair.tracing.searching import Sides, search_inputs
 
-__all__ = ["GONE", "Reduction", "reduced", "worse"]
-
-
 # Inputs on which an error is clearer.
 
 _EVALUATIONS = 200

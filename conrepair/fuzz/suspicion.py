@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "OF_RUNS", "REFUSAL", "REFUSED", "SLOWER", "THREADS", "Suspicion"]
-
 GRADIENT = "gradient"
 """A kind, and the stage of all that's seen when a network is differentiated."""
 

@@ -13,8 +13,6 @@ from conrepair.fuzz.suspicion import SLOWER, Suspicion
 from conrepair.fuzz.trial import with_options
 from conrepair.systems.system import Setting, System
 
-__all__ = ["RUNS", "slower", "timed"]
-
 RUNS = 9
 
 _TIMES = 2.0

@@ -26,8 +26,6 @@ from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError, 
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
 
-__all__ = ["CONVERT", "LOAD", "OTHER_THREADS", "RUN", "Trial", "how_ended", "tried", "with_options"]
-
 CONVERT, LOAD, RUN = "convert", "load", "run"
 """Stages of a trial, with `THREADS`, and `SIZES` for further ones."""
 

@@ -13,8 +13,6 @@ from conrepair.generate.networks import NOTHING, GeneratedNetwork, Material, Not
 from conrepair.generate.ports import Support
 from conrepair.generate.wishes import Wishes
 
-__all__ = ["BLOCK", "block"]
-
 BLOCK = 25
 """Networks of a block: what guides them towards diversity are those before them in it."""
 

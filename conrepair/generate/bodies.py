@@ -19,8 +19,6 @@ from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import TensorType, element_type
 
-__all__ = ["Bodies", "Body", "BodyStep"]
-
 
 @dataclass(frozen=True)
 class BodyStep:

@@ -16,8 +16,6 @@ from conrepair.runtime.errors import MissingLibraryError, UsageError
 from conrepair.runtime.libraries import missing_text
 from conrepair.runtime.words import meant
 
-__all__ = ["LEAST_OPSET", "MOST_OPSET", "check_wishes"]
-
 LEAST_OPSET, MOST_OPSET = 17, 24
 """Of the standard's operators, as the specifications have them."""
 

@@ -10,8 +10,6 @@ from conrepair.generate.expressions import APPLY, Expression, Number, Unknown
 from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.sizes import drawn_size
 
-__all__ = ["solved_by_z3"]
-
 _EFFORT = 300_000
 """In z3's own units, a quarter of a second: a limit of time would make networks depend on how busy the machine is."""
 

@@ -20,8 +20,6 @@ from typing import Any
 from conrepair.generate.graph import Draft
 from conrepair.generate.setting import Setting
 
-__all__ = ["Diversity", "binned"]
-
 _BINS_OF_SIZES = 4
 _RANKS = 5
 """As GenCoG has them: shapes of at most so many axes, of so many sizes each."""

@@ -11,20 +11,6 @@ from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import ShapePattern, Sizes
 from conrepair.generate.sizes import drawn_size
 
-__all__ = [
-    "Axes",
-    "Bounds",
-    "Domain",
-    "OneOf",
-    "Permutation",
-    "Real",
-    "Several",
-    "Told",
-    "Whole",
-    "Wholes",
-    "drawn_whole",
-]
-
 Bounds = tuple[int, int]
 """Smallest and largest."""
 

@@ -18,8 +18,6 @@ from conrepair.generate.sizes import drawn_size
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import TensorType, numpy_type, value_in
 
-__all__ = ["Drawing", "Fresh", "Source", "chosen_dtype", "drawn", "drawn_settings"]
-
 _WEIGHTS = {"float32": 8, "float16": 2, "bfloat16": 2, "float64": 2, "int64": 2, "int32": 2}
 """How likely element types are; others have 1."""
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Any
 
-__all__ = ["APPLY", "Expression", "Number", "Unknown", "ceil_div", "known", "least", "most", "product", "value_of"]
-
 APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,

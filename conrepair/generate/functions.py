@@ -16,8 +16,6 @@ from conrepair.runtime.errors import ModelLoadError, UsageError
 if TYPE_CHECKING:
     from conrepair.generate.generated import Generated
 
-__all__ = ["CONSTRAINT", "FILTER", "FINDING", "NONE", "Function", "Functions", "kind_by", "named"]
-
 FILTER, CONSTRAINT, FINDING = "network", "setting", "finding"
 """Names of the parameter that a filter of networks has, a constraint, and a filter of findings."""
 

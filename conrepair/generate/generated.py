@@ -31,8 +31,6 @@ from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
 from conrepair.intake.data import write_arrays
 
-__all__ = ["ABOUT", "INPUTS", "MODEL", "OUTPUTS", "Generated", "each_generated", "generated", "versions"]
-
 MODEL, INPUTS, OUTPUTS, ABOUT = "model.onnx", "inputs.npz", "outputs.npz", "model.json"
 
 _LIBRARIES = ("numpy", "onnx", "onnxruntime", "z3-solver")

@@ -13,8 +13,6 @@ from conrepair.generate.ports import Operand
 from conrepair.generate.setting import Setting
 from conrepair.generate.tensors import Range, TensorType
 
-__all__ = ["Draft", "Node", "Tensor"]
-
 _NEARLY = 1
 """So many nodes less has a chain that is nearly the longest."""
 

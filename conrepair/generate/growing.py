@@ -20,8 +20,6 @@ from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import value_in
 from conrepair.generate.wishes import Wishes
 
-__all__ = ["Growing", "Pool", "fits", "fitting"]
-
 _FRESH = 0.08
 """How likely an input gets a new tensor although one that is there would do."""
 

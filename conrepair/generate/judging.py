@@ -15,8 +15,6 @@ from conrepair.truth.bound import Analysis
 from conrepair.truth.judging import beside, distances
 from conrepair.truth.referees import CannotJudgeError, OnnxReference
 
-__all__ = ["ResultDifference", "difference", "optimized", "refereed"]
-
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 _TOLERANCES = {"float64": (1e-2, 1e-3), "float32": (1e-2, 1e-3), "float16": (5e-2, 1e-2), "bfloat16": (2e-1, 5e-2)}

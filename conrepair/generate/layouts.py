@@ -11,8 +11,6 @@ from conrepair.generate.domains import Domain
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import Sizes
 
-__all__ = ["NewShape", "Parts", "Places"]
-
 
 @dataclass(frozen=True)
 class NewShape(Domain):

@@ -30,8 +30,6 @@ from conrepair.generate.values.search import Settled, Settling, flaw_of
 from conrepair.generate.weaving import Body, Weaver
 from conrepair.generate.wishes import Wishes
 
-__all__ = ["NOTHING", "GeneratedNetwork", "Material", "NotMadeError", "made"]
-
 _ROOM = 6
 """Nodes that large forms and patterns have."""
 

@@ -16,8 +16,6 @@ from conrepair.generate.pieces import operator_of
 from conrepair.generate.symbolic import Open
 from conrepair.generate.tensors import element_type
 
-__all__ = ["IR_VERSION", "imports_of", "model_of"]
-
 IR_VERSION = 10
 
 _VERSIONS = {"ai.onnx.ml": 5}

@@ -12,8 +12,6 @@ from onnx import helper
 from conrepair.frameworks.proto_file import inner_graphs
 from conrepair.generate.tensors import TensorType, numpy_type
 
-__all__ = ["Piece", "operator_of", "type_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Piece:

@@ -14,8 +14,6 @@ from conrepair.generate.tensors import Range, TensorType
 if TYPE_CHECKING:
     from conrepair.generate.setting import Setting
 
-__all__ = ["MAX_RANK", "Limits", "NotAllowedError", "Operand", "Port", "Support"]
-
 MAX_RANK = 6
 
 

@@ -13,8 +13,6 @@ from conrepair.generate.ports import NotAllowedError, Operand, Port
 from conrepair.generate.setting import Setting
 from conrepair.generate.tensors import value_in
 
-__all__ = ["Reading"]
-
 
 @dataclass(kw_only=True)
 class Reading(Setting):

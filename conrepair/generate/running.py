@@ -14,8 +14,6 @@ from conrepair.generate.graph import Draft
 from conrepair.generate.tensors import numpy_type
 from conrepair.generate.values.drawn import drawn_values
 
-__all__ = ["ModelSession", "RefusedError", "accepted", "run"]
-
 _NARROW = "tensor(bfloat16)"
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]

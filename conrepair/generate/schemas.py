@@ -13,8 +13,6 @@ import onnx
 from conrepair.generate.tensors import BOOL, NUMERIC, in_schema
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["VARIADIC", "Formal", "Schema", "SpecificationError", "dtypes_of", "schema_of"]
-
 VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
 
 

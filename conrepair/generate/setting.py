@@ -19,8 +19,6 @@ from conrepair.generate.shapes import AnyShape, Dims, ShapePattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
 from conrepair.onnx_passes.sizes import ARITHMETIC, MOVING
 
-__all__ = ["Setting"]
-
 Shape = Sequence[Number | Size]
 Choice = TypeVar("Choice")
 

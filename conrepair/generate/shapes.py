@@ -9,8 +9,6 @@ from typing import Protocol
 
 from conrepair.generate.expressions import Number, known
 
-__all__ = ["AnyShape", "Broadcast", "Dims", "Either", "Lettered", "ShapePattern", "Size", "Sizes"]
-
 
 @dataclass(frozen=True)
 class Size:

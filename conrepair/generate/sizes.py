@@ -8,8 +8,6 @@ from random import Random
 
 from conrepair.generate.expressions import Number, known
 
-__all__ = ["LARGEST", "drawn_size"]
-
 LARGEST = 64
 
 _BINS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, LARGEST), (LARGEST + 1, 4 * LARGEST))

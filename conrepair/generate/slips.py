@@ -20,9 +20,6 @@ from conrepair.generate.tensors import numpy_type
 from conrepair.generate.weaving import REAL, Weaver
 from conrepair.metrics.ulps import is_real
 
-__all__ = ["Slipping"]
-
-
 # A setting that is there already, in which one value is drawn anew.
 
 _GRAPHS = {onnx.defs.OpSchema.AttrType.GRAPH, onnx.defs.OpSchema.AttrType.GRAPHS}

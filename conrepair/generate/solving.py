@@ -22,8 +22,6 @@ from conrepair.generate.setting import Setting
 from conrepair.generate.sizes import LARGEST, drawn_size
 from conrepair.generate.tensors import TensorType, numpy_type
 
-__all__ = ["Solving"]
-
 _WIDER = 4
 """Sizes of inputs may be so many times what new ones are drawn up to."""
 

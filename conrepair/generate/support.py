@@ -14,8 +14,6 @@ from conrepair.generate.onnx_form import model_of
 from conrepair.generate.ports import Support
 from conrepair.generate.schemas import dtypes_of, schema_of
 
-__all__ = ["Accepts", "Probed", "type_variables"]
-
 Accepts = Callable[[onnx.ModelProto, Draft], bool]
 """Whether a runtime takes a model and computes it."""
 

@@ -11,8 +11,6 @@ from conrepair.generate.reading import Reading
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import TensorType
 
-__all__ = ["Open", "open_sizes", "retyped"]
-
 Open = Mapping[str, tuple[str | int | None, ...]]
 """By input or output, a name for each size that's open, a number for one that isn't; None for open without a name."""
 

@@ -13,19 +13,6 @@ from onnx import helper
 
 from conrepair.generate.expressions import Number, Unknown, product, value_of
 
-__all__ = [
-    "BOOL",
-    "FLOATS",
-    "INTEGERS",
-    "NUMERIC",
-    "REALS",
-    "Range",
-    "TensorType",
-    "element_type",
-    "in_schema",
-    "numpy_type",
-]
-
 FLOATS = ("float32", "float16", "float64")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")
 BOOL = ("bool",)

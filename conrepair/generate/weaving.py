@@ -20,8 +20,6 @@ from conrepair.generate.shapes import AnyShape
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import FLOATS, REALS, Range, TensorType, numpy_type
 
-__all__ = ["REAL", "Body", "Weaver"]
-
 REAL = "float32"
 
 _Read = TypeVar("_Read", bound=Reading)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from conrepair.generate.expressions import Number, ceil_div, known, least
 from conrepair.generate.setting import Setting
 
-__all__ = ["AUTO_PAD", "Sliding", "image", "sliding"]
-
 AUTO_PAD = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 

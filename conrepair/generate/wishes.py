@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from conrepair.generate.ports import Support
 
-__all__ = ["Wishes"]
-
 
 @dataclass(frozen=True)
 class Wishes:

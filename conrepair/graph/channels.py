@@ -5,9 +5,6 @@ from __future__ import annotations
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import WINDOWS
 
-__all__ = ["channel_axis", "per_channel"]
-
-
 # Numbers for each channel, such as scales, beside those of a tensor.
 
 

@@ -14,8 +14,6 @@ from conrepair.graph.input_texts import input_texts
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.graph.operators import LINEAR, OPERATORS, QUANTIZING, RECURRENT_ACTIVATIONS, WINDOWS, family
 
-__all__ = ["ASKING", "input_ranges", "weighs"]
-
 _KEEPING = {"Identity", "Cast", *QUANTIZING}
 _MOVING = {"Reshape", "Transpose", "Expand", "Slice", "Reverse"}
 ASKING = frozenset(family("comparison"))

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from conrepair.data.input_range import InputRange
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["input_texts"]
-
 _TABLES = {
     "CategoryMapper": ("cats_strings",),
     "LabelEncoder": ("keys_strings", "keys_tensor"),

@@ -9,8 +9,6 @@ import numpy as np
 from conrepair.graph.layer_graph import Node
 from conrepair.graph.operators import LINEAR, OPERATORS, QUANTIZING, family
 
-__all__ = ["Interval", "intervals"]
-
 _MOVED = {*family("move"), *QUANTIZING}
 _SAME = {*_MOVED, "MaxPool"}
 

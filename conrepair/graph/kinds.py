@@ -5,8 +5,6 @@ from __future__ import annotations
 import enum
 from typing import Literal
 
-__all__ = ["OF_INPUTS", "EditKind", "Kind"]
-
 
 class Kind(enum.StrEnum):
     """What sort of thing is wrong, as a diagnosis calls it."""

@@ -10,8 +10,6 @@ import numpy as np
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
 
-__all__ = ["GraphRecord", "NodeRecord", "ParameterRecord", "Spread", "TensorRecord", "graph_record"]
-
 _LONG = 64  # entries of an attribute that a report lists
 
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["without_sizes"]
-
 _ASKING = {"Shape", "Size"}
 
 

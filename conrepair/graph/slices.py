@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array, Parameter
 
-__all__ = ["CUT_OFF", "HALF_STEP", "Slices", "slices_of"]
-
 HALF_STEP = 0.505
 """What rounding moves a number by at most, in steps, with what arithmetic adds."""
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from keras import ops
 
-__all__ = ["add"]
-
 
 def add(x: Any, y: Any) -> Any:
     """The sum of two Keras tensors, arrays or numbers."""

@@ -14,8 +14,6 @@ from conrepair.importer.values import Array
 from conrepair.onnx_passes.computing import computing
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["evaluate", "run"]
-
 
 def evaluate(node: onnx_ir.Node, inputs: Sequence[Array | None], opset: int) -> list[Array]:
     """Compute a node.

@@ -32,8 +32,6 @@ from conrepair.onnx_passes.computing import GRAPHS
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["import_model"]
-
 _DOMAINS = {"", "ai.onnx"}
 
 

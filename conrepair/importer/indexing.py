@@ -14,8 +14,6 @@ from conrepair.importer.values import Size, known
 if TYPE_CHECKING:
     from conrepair.importer.node import ImportedNode
 
-__all__ = ["cast", "computed", "flat_positions", "from_front", "positions"]
-
 
 def computed(function: str, *operands: Any) -> Any:
     """A function of this name: numpy's if all operands are known, else Keras's; a list or a tuple says sizes."""

@@ -16,8 +16,6 @@ import numpy as np
 
 from conrepair.importer.values import Array
 
-__all__ = ["Axis", "WeightKernel", "coordinates", "cubic", "far", "linear", "near", "nearest", "weights"]
-
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 
 

@@ -12,8 +12,6 @@ from conrepair.importer.rules import ImportRule, rules
 from conrepair.importer.values import DTYPES
 from conrepair.runtime.files import write_text
 
-__all__ = ["listing"]
-
 _INTRODUCTION = """# ONNX operators that the importer to Keras knows
 
 Made by `python -m conrepair.importer.listing docs/measured/onnx-operators.md`: by a command, not by hand. A test

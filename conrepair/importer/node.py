@@ -18,8 +18,6 @@ from conrepair.runtime.errors import ConversionError
 if TYPE_CHECKING:
     from conrepair.importer.workspace import Workspace
 
-__all__ = ["ImportedNode", "broadcast_shape"]
-
 
 class ImportedNode:
     """One node, with its inputs imported.

@@ -19,8 +19,6 @@ from conrepair.onnx_passes.raise_opset import name_default_domain
 from conrepair.onnx_passes.rewrites.building import only_use
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["prepare"]
-
 _DENSE = parse("MatMul(x, kernel) + bias")
 _OLDEST = 7  # before, operators broadcast by attributes
 

@@ -14,8 +14,6 @@ from conrepair.onnx_passes.defaults import operator_called
 if TYPE_CHECKING:
     from conrepair.importer.node import ImportedNode
 
-__all__ = ["ImportRule", "operator", "rules"]
-
 Function: TypeAlias = "Callable[[ImportedNode], Any]"
 
 

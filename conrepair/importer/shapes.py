@@ -15,8 +15,6 @@ from conrepair.onnx_passes.sizes import ARITHMETIC, MOVING, NotKnownError, each,
 if TYPE_CHECKING:
     from conrepair.importer.node import ImportedNode
 
-__all__ = ["evaluate_sizes", "settled", "split_lengths"]
-
 
 def evaluate_sizes(node: ImportedNode) -> list[Array] | None:
     """The outputs of a node of sizes; None when there's no arithmetic for its operator here."""

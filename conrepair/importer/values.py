@@ -18,19 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import sympy
 
-__all__ = [
-    "DTYPES",
-    "Array",
-    "ImportedTensor",
-    "Size",
-    "Value",
-    "channels_last",
-    "inverse",
-    "is_symbolic",
-    "known",
-    "symbol",
-]
-
 Array: TypeAlias = npt.NDArray[Any]
 Size: TypeAlias = Any
 """An int, or a sympy expression of named sizes."""

@@ -15,8 +15,6 @@ from conrepair.onnx_passes.explicit_pads import same_padding
 if TYPE_CHECKING:
     from conrepair.importer.node import ImportedNode
 
-__all__ = ["Window", "padded", "window_of"]
-
 
 @dataclass(frozen=True)
 class Window:

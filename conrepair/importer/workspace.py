@@ -20,8 +20,6 @@ from conrepair.runtime.errors import ConversionError
 if TYPE_CHECKING:
     from conrepair.importer.node import ImportedNode
 
-__all__ = ["Workspace"]
-
 
 class Workspace:
     """Shared by the nodes of one import.

@@ -14,31 +14,6 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import shortened
 
-__all__ = [
-    "BY_CONVERTER",
-    "COUNT",
-    "DECLARED",
-    "FILES",
-    "FUNCTIONS",
-    "MODELS",
-    "NAMES",
-    "OPTIONS",
-    "SAMPLES",
-    "SECONDS",
-    "SEED",
-    "SHARES",
-    "Reader",
-    "anything",
-    "flag",
-    "pair",
-    "path",
-    "real",
-    "recipe",
-    "refused",
-    "text",
-    "whole",
-]
-
 Reader = Callable[[str, Any], Any]
 """Given an argument's name and value, returns what's meant, or raises `UsageError`."""
 

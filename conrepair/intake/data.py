@@ -18,8 +18,6 @@ from conrepair.intake.arguments import path, refused
 from conrepair.runtime.errors import DataError, UsageError
 from conrepair.runtime.words import shortened
 
-__all__ = ["arrays_of", "data_file", "write_arrays"]
-
 _Arrays = dict[str, npt.NDArray[Any]]
 
 _KNOWN = "a path, an array, a mapping of arrays by input, or something that gives batches of these"

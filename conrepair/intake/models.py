@@ -18,8 +18,6 @@ from conrepair.intake.recorded import recorded_file
 from conrepair.runtime.errors import ModelLoadError, UsageError
 from conrepair.runtime.path_text import model_path
 
-__all__ = ["model_file"]
-
 _BATCH = 2
 _KNOWN = (
     "a path, a torch.nn.Module, a torch.export.ExportedProgram, a TorchScript module, a keras.Model, an "

@@ -13,8 +13,6 @@ from conrepair.data.tensors import read_tensors
 from conrepair.intake.data import arrays_of, write_arrays
 from conrepair.runtime.errors import InferenceError, UsageError
 
-__all__ = ["recorded_file"]
-
 _BATCH = 16
 _OUTPUTS = "an array, a mapping of arrays by output, or a list of arrays in the outputs' order, first axis samples"
 

@@ -15,8 +15,6 @@ from conrepair.report.encode import encode
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Setting
 
-__all__ = ["accuracy"]
-
 
 def accuracy(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Measure operators.

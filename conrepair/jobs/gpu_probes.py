@@ -11,8 +11,6 @@ from typing import Any
 from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.words import lines_of
 
-__all__ = ["GPU_PROBES", "probe_gpu"]
-
 _DRIVERS = ("libcuda.so.1", "nvcuda.dll")
 _KINDS = ("cuda", "rocm", "opencl", "vulkan", "metal")
 _OWN_PROCESSOR = {"CPUExecutionProvider", "AzureExecutionProvider"}  # the latter asks a service, for whoever named it

@@ -11,8 +11,6 @@ from conrepair.data.pictures.recipe import Recipe
 from conrepair.frameworks.model import Model, from_json
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["optimizers"]
-
 _RIGHT = 0.1  # of the error with all optimizations, at most, where the wrong one is off
 
 

@@ -11,8 +11,6 @@ from conrepair.repairs.patch import read_patch
 from conrepair.repairs.repair import apply_patch
 from conrepair.runtime.errors import DataError
 
-__all__ = ["patch"]
-
 
 def patch(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Write the changed copy, and the recipe that the patch sets.

@@ -19,8 +19,6 @@ from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.metrics.tensors import relative_error
 from conrepair.runtime.errors import DataError
 
-__all__ = ["preparation"]
-
 _SAMPLES = 8
 
 

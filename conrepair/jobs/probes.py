@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["probe"]
-
 
 def probe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Try one library.

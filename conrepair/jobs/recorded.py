@@ -12,8 +12,6 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.runtime.errors import DataError
 
-__all__ = ["recorded"]
-
 
 def recorded(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Take outputs that were computed elsewhere for a run.

@@ -16,8 +16,6 @@ from conrepair.data.stored_values import StoredRows
 from conrepair.evaluate.run import STEADY, difference
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["Recorder", "SizesVaryError"]
-
 Array = npt.NDArray[Any]
 
 _KEPT = 1 << 20  # values of an output of a random model, of each repeated run

@@ -15,8 +15,6 @@ from conrepair.tracing.judging import read_judged
 from conrepair.truth.agreement import agreed
 from conrepair.truth.referees import OnnxReference, OnnxRuntime, PyTorch
 
-__all__ = ["referees"]
-
 
 def referees(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Ask all referees for a sample.

@@ -11,8 +11,6 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.jobs.models import executed
 from conrepair.systems.registry import released
 
-__all__ = ["execute_released"]
-
 
 def execute_released(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """As `execute`, of what runs in an environment of its own.

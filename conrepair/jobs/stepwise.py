@@ -11,8 +11,6 @@ from conrepair.data.sample_axes import OutputAxes
 from conrepair.data.sequences import step_of
 from conrepair.frameworks.runnable import Array, Runnable
 
-__all__ = ["Stepwise"]
-
 
 class Stepwise(Runnable):
     """Runs a batch of sequences (`conrepair.data.sequences`), each from a fresh start.

@@ -19,8 +19,6 @@ from conrepair.runtime.files import sha256_of
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Setting
 
-__all__ = ["answers", "run_seconds", "switches"]
-
 _RUNS = 5  # of which the median is how long one takes
 
 

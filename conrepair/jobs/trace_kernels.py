@@ -26,8 +26,6 @@ from conrepair.tracing.propagation import Replayed, matched, replay
 from conrepair.truth.bound import Analysis
 from conrepair.truth.widening import types_of
 
-__all__ = ["forms", "kernels"]
-
 _FORMS = 6  # that are tried
 _PAYLOAD = {"setting": "one", "against": "two"}
 

@@ -35,8 +35,6 @@ from conrepair.tracing.searching import Searched, Sides, search_inputs
 from conrepair.truth.bound import Accuracy
 from conrepair.truth.referees import OnnxReference
 
-__all__ = ["trace"]
-
 _KEPT = 8  # samples, the worst first
 _ON_EXACT = 0.25  # of the evaluations, at least: errors that both sides have show beside exact values alone
 _FLAT = 100  # evaluations of two sides between which no difference changes, after which exact values are searched

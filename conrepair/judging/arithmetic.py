@@ -16,8 +16,6 @@ import numpy as np
 from conrepair.metrics.ulps import grid_of
 from conrepair.operators.record import Array
 
-__all__ = ["ARITHMETICS", "FLOAT32", "LADDER", "Arithmetic", "arithmetic_of", "tried"]
-
 Rounding = Callable[[Array], Array]
 _TF32_LOST = 13  # bits of float32's fraction that TF32 doesn't have
 _STEPS = 255  # of eight bits

@@ -18,8 +18,6 @@ from conrepair.networks.network import Network
 from conrepair.truth.bound import Analysis
 from conrepair.truth.judging import beside
 
-__all__ = ["Exact", "Kernel", "exact_values", "first_wrong_kernel"]
-
 
 @dataclass(frozen=True)
 class Exact:

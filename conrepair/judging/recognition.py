@@ -13,9 +13,6 @@ from conrepair.judging.arithmetic import arithmetic_of
 from conrepair.metrics.running_error import error_of
 from conrepair.operators.record import Array
 
-__all__ = ["Fit", "fit", "recognized"]
-
-
 _MOST_UNLIKE = 10.0  # so that one fault doesn't decide
 
 

@@ -12,8 +12,6 @@ from conrepair.graph.operators import OPERATORS, PRODUCTS
 from conrepair.judging.arithmetic import Arithmetic
 from conrepair.networks.network import Network, Segment
 
-__all__ = ["Simulated"]
-
 _SEED = 20261129
 _MEAN_STEP = 0.7  # of the largest unit in the last place that numbers of one exponent have: those between have less
 

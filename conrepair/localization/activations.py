@@ -12,8 +12,6 @@ from conrepair.localization.pieces import Pieces
 from conrepair.localization.shelf import Shelf
 from conrepair.networks.network import Network
 
-__all__ = ["Activations"]
-
 
 class Activations:
     """A network's tensors for one batch, each computed once.

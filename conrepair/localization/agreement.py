@@ -25,8 +25,6 @@ from conrepair.localization.quantization import MOST_BITS
 from conrepair.localization.reference import Reference
 from conrepair.networks.network import Network
 
-__all__ = ["AnswerPairs"]
-
 
 class AnswerPairs:
     """What both networks answer, batch by batch."""

@@ -22,8 +22,6 @@ from conrepair.localization.samples import Samples
 from conrepair.localization.settling import confirmed, settle
 from conrepair.localization.similarity import NEAREST, Similarity
 
-__all__ = ["Alignment", "align", "comparable"]
-
 _LOOKS = 3  # at what feeding shows, each behind what the one before it has shown
 
 

@@ -17,8 +17,6 @@ from conrepair.localization.reference import Reference
 from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 
-__all__ = ["errors_alone", "is_unchanged", "kept_pieces"]
-
 
 def errors_alone(
     reference: Reference, target: Network, pairs: Sequence[Pair], ends: Sequence[Pair], batches: Iterable[Feeds]

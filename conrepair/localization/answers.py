@@ -26,9 +26,6 @@ from conrepair.metrics.probabilities import softmax
 from conrepair.metrics.spread import error_of_spread
 from conrepair.networks.network import Network
 
-__all__ = ["Answer", "exchanged_outputs", "explain_final_activation", "explained", "misfits", "with_changed_face"]
-
-
 _misfit = functools.partial(LocatedFault.of_error, Kind.STRUCTURE)
 
 

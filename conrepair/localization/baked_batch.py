@@ -27,8 +27,6 @@ from conrepair.networks.onnx_plain import batch_numbers, written_shapes
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 
-__all__ = ["BakedBatch", "baked_batch", "opened_batch", "with_baked", "with_open_batch"]
-
 
 @dataclass(frozen=True)
 class BakedShape:

@@ -15,8 +15,6 @@ from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
 from conrepair.truth.judging import beside
 
-__all__ = ["acquit_bounded"]
-
 
 def acquit_bounded(
     first: tuple[Activations, Activations], pairs: Sequence[Pair], judged: Sequence[Judged]

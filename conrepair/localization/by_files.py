@@ -23,8 +23,6 @@ from conrepair.localization.refinement import refined
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.networks.network import Network
 
-__all__ = ["compared_by_files", "cut_of", "harmless_pairs"]
-
 _NOTHING = np.zeros(0)  # computed
 _MOST_NAMED = 3  # layers
 _PICTURE = 3  # axes

@@ -7,8 +7,6 @@ from typing import Any
 
 from conrepair.localization.suspiciousness import LayerSuspicion, Suspiciousness
 
-__all__ = ["classic_layer_analysis"]
-
 
 def classic_layer_analysis(suspiciousness: Suspiciousness) -> list[dict[str, Any]]:
     """Layers as plain values for `json.dumps`, the most suspicious first, those that could not be tested last.

@@ -12,8 +12,6 @@ from conrepair.localization.isolated import Isolated
 from conrepair.localization.matching import Pair
 from conrepair.localization.numbers import pairing
 
-__all__ = ["without_compensated"]
-
 _NEAREST = 4  # wrong pairs before another one, of which any may be what it takes back
 _STEPS = 24  # cuts between the two, at most
 _ROUNDS = 4

@@ -16,8 +16,6 @@ from conrepair.localization.preparation import Prepared, align_with_inputs
 from conrepair.localization.result import LocatedFault
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["align_compiled", "with_compilation"]
-
 
 def align_compiled(source: Activations, target: Activations, folder: Path, options: Options) -> Prepared:
     """Align two networks, of which the second may have been compiled.

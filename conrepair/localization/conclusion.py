@@ -18,8 +18,6 @@ from conrepair.localization.options import Options
 from conrepair.localization.quantized_rules import CLIPPING
 from conrepair.localization.result import Coverage, Localization, LocatedFault, Rule
 
-__all__ = ["concluded", "coverage_of", "fault_words", "of_other_sizes", "tolerated"]
-
 _WITHIN = "every layer that was compared is within its noise floor"
 _NAMED = 3  # layers that are named in a sentence
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence, Set
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.matching import Pair
 
-__all__ = ["Feeding", "feeding_of", "known_of", "readers_of"]
-
 Feeding = Mapping[str, Sequence[str]]
 """The cuts that each tensor of the target is computed from."""
 

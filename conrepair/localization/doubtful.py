@@ -22,8 +22,6 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.numbers import few_bits, judging
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
-__all__ = ["with_other_layers"]
-
 _WINDOWS = {"pads", "strides", "dilations", "group"}
 
 

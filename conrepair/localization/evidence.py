@@ -14,8 +14,6 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.reference import Reference
 from conrepair.truth.judging import beside
 
-__all__ = ["Measured", "measured"]
-
 
 @dataclass(frozen=True)
 class Measured:

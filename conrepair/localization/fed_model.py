@@ -14,8 +14,6 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.runtime.files import HashedPath
 
-__all__ = ["FedModel", "concrete"]
-
 
 @dataclass(frozen=True)
 class FedModel:

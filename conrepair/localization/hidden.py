@@ -17,8 +17,6 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.numbers import judging
 from conrepair.localization.reference import shaken
 
-__all__ = ["Explained", "explain_outputs"]
-
 _MOST = 64  # pieces that are looked for one behind the other
 
 

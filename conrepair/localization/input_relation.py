@@ -14,9 +14,6 @@ import scipy
 
 from conrepair.localization.numbers import preparing
 
-__all__ = ["InputRelation", "Numbers", "arrangements", "explain_inputs"]
-
-
 # The ways in which a captured array may have been turned into one of another shape.
 
 _MOST_CHANNELS = 4

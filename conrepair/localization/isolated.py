@@ -15,8 +15,6 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.shelf import Shelf
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Isolated"]
-
 
 class Isolated:
     """Runs of the target with the source's activations, on one batch, to try guesses: what can't be run is wrong."""

@@ -14,8 +14,6 @@ from conrepair.localization.pieces import Pieces
 from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 
-__all__ = ["Isolation", "add_result", "as_stored"]
-
 
 class Isolation:
     """A target cut at all pairs."""

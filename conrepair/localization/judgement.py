@@ -10,8 +10,6 @@ from conrepair.evaluate.verdict import HALF_EPSILON
 from conrepair.localization.measurement import Cut
 from conrepair.localization.numbers import judging
 
-__all__ = ["Judged", "acquit_unread_bodies", "is_above", "judge_cut"]
-
 _EPSILON = 2.0**-23
 
 

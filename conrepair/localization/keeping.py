@@ -20,8 +20,6 @@ from conrepair.localization.kept import Element, Histogram, KeptLayer, KeptParam
 from conrepair.localization.located import Guilty
 from conrepair.localization.matching import Pair
 
-__all__ = ["kept_layer", "kept_layers"]
-
 _LAYERS = 8
 _OUTPUTS = 2
 _PICTURES = 8  # for each layer

@@ -12,8 +12,6 @@ import scipy
 from conrepair.localization.numbers import judging
 from conrepair.metrics.spread import error_of_spread
 
-__all__ = ["explain_class_permutation", "explain_label_shift"]
-
 Array = npt.NDArray[Any]
 
 _SHOWN = 3

@@ -34,8 +34,6 @@ from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["Latent", "latent_faults"]
-
 _OTHER_SIGN = "is much larger, of the other sign"
 _SIZES = {"is much larger": (16.0, 64.0), _OTHER_SIGN: (-16.0, -64.0), "is much smaller": (1 / 256, 1e-3)}
 """Other values: so many times those that were seen, or further, to that root mean square: beyond any usual bound, and

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 
-__all__ = ["Layout", "layouts", "lies_along"]
-
 _MOST_AXES = 5  # longer than 1 on a side; beyond that only what needs no transposition is tried
 Shape = tuple[int, ...]
 

@@ -39,8 +39,6 @@ from conrepair.localization.rules import rules_of
 from conrepair.localization.saturation import told_by_drawn, with_overflows, with_saturation
 from conrepair.networks.network import Network
 
-__all__ = ["Found", "Looked", "localize_networks", "localize_target"]
-
 
 @dataclass(frozen=True)
 class Found:

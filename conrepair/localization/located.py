@@ -29,8 +29,6 @@ from conrepair.localization.tensor_order import explain_input_order
 from conrepair.networks.network import Network
 from conrepair.runtime.words import number
 
-__all__ = ["Guilty", "Located", "exchanged_behind", "located_faults", "merge"]
-
 _MOST_ORDERS = 30  # of inputs, that the target is run with
 
 

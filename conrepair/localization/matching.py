@@ -19,9 +19,6 @@ from conrepair.localization.refinement import refined
 from conrepair.localization.samples import Matrix, Places
 from conrepair.localization.similarity import Similarity
 
-__all__ = ["ComparedNetworks", "Likeness", "Pair", "match"]
-
-
 _NOT_PAIRED = 16.0  # cost of a tensor without a partner, more than a pair can be worth
 _MOST_VALUES = 1 << 20  # that are followed through moves
 _SURMISE = 0.9  # how sure a pair is that only structure tells

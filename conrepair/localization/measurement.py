@@ -19,8 +19,6 @@ from conrepair.localization.reference import Reference
 from conrepair.metrics.running_error import RunningError
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 
-__all__ = ["Cut", "CutOff", "Feeds", "measure"]
-
 _WHOLE = 8  # samples, of which one near-tie isn't a quarter of the answers
 _STEPS = 2**8
 _FULL = 2  # batches that errors of whole runs are measured on: floors are of the first one

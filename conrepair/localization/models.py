@@ -38,16 +38,6 @@ from conrepair.localization.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.runtime.memory import large_blocks_returned
 
-__all__ = [
-    "OutputsAgain",
-    "as_fed",
-    "batch_size",
-    "feeds_of",
-    "localize_models",
-    "of_one_batch",
-    "outputs_again",
-]
-
 
 @large_blocks_returned()
 def localize_models(

@@ -16,8 +16,6 @@ from conrepair.localization.layout import Layout, Shape, layouts
 from conrepair.localization.numbers import pairing
 from conrepair.localization.samples import SEED, Matrix, Places, Samples, drawn, positions_of
 
-__all__ = ["Near", "Nearness"]
-
 _DIRECTIONS = 16  # that values are projected on
 _NOTHING = -1e3  # where tensors of zeros are, and nothing else
 _MOST, _MOST_FAR = 64, 16  # neighbours of a tensor that are looked at: of more that are the same, those at its place

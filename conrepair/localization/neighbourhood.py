@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import LayerGraph
 
-__all__ = ["Neighbourhood"]
-
 
 class Neighbourhood:
     """The tensors of a graph that are compared, and what lies around each.

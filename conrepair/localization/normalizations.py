@@ -7,8 +7,6 @@ from collections.abc import Mapping, Set
 
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["normalizations"]
-
 _ROOTS = {"Rsqrt", "Sqrt"}
 _BETWEEN = {"Add", "Sub", "Mul", "Div", "Neg", "Square", "Pow", "Identity", "ReduceMean", "Reciprocal", *_ROOTS}
 

@@ -17,8 +17,6 @@ from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
 from conrepair.runtime.files import HashedPath
 
-__all__ = ["OpenedNetwork", "WholeRun", "open_model", "second_opinion"]
-
 
 @dataclass(frozen=True)
 class OpenedNetwork:

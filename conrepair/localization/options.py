@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.localization.suspicion_draws import SuspicionSettings
 
-__all__ = ["Options"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options:

@@ -9,8 +9,6 @@ from conrepair.localization.matching import Pair
 from conrepair.networks.network import Network
 from conrepair.runtime.words import are_numbered
 
-__all__ = ["named_alike", "output_pairs", "partners", "vary"]
-
 
 def named_alike(source: Sequence[str], target: Sequence[str]) -> list[tuple[str, str]]:
     """Pair names by name where both have the same, in order otherwise."""

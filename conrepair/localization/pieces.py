@@ -9,8 +9,6 @@ from conrepair.networks.network import Network, Segment
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.memory import return_freed
 
-__all__ = ["Fetch", "Pieces"]
-
 _MUCH = 512 << 20  # bytes that the activations of a network have together
 _LEAST = 32 << 20  # bytes; smaller pieces would save no memory worth the name
 

@@ -32,9 +32,6 @@ from conrepair.metrics.running_error import relative_l2
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["Prepared", "align_with_inputs", "correlation"]
-
-
 # How an input of the target differs from the source's, in words.
 
 

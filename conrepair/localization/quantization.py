@@ -15,8 +15,6 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut, CutOff
 from conrepair.localization.numbers import few_bits, judging
 
-__all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error", "same_values"]
-
 _UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
 _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
 _DYNAMIC = {"DynamicQuantizeLinear"}

@@ -14,8 +14,6 @@ from conrepair.localization.quantization import ranges_of
 from conrepair.localization.saturation import begins_at_zero
 from conrepair.runtime.words import shortened
 
-__all__ = ["quantization_notes"]
-
 _NAMED, _NAME = 3, 60
 
 

@@ -16,9 +16,6 @@ from conrepair.localization.quantization import rounding_error
 from conrepair.localization.similarity import Similarity
 from conrepair.networks.network import Network
 
-__all__ = ["likeness_of", "near_pairs_of"]
-
-
 Sides = tuple[Neighbourhood, Neighbourhood]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BELOW_ZERO", "CLIPPING", "OTHER_GRID", "OVERFLOWS", "SATURATES", "SHIFTED", "ZERO_POINTS"]
-
 SATURATES = "calibrated on too small a range"
 SHIFTED = "values saturate: the range lies elsewhere, as by another zero point"
 OVERFLOWS = "values are beyond 65504, where float16 ends"

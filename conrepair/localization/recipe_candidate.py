@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.localization.recipe_feeds import Arrangement
 
-__all__ = ["Budget", "RecipeCandidate", "RecipeSearch"]
-
 
 @dataclass(frozen=True)
 class Budget:

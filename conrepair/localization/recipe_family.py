@@ -11,8 +11,6 @@ import numpy.typing as npt
 from conrepair.data.pictures.named_recipes import RECIPES
 from conrepair.data.pictures.recipe import Channels, Interpolation, Recipe, Resampler
 
-__all__ = ["affine", "coarse_fits", "fits", "numbers", "numeric_key", "resamplings", "with_affine"]
-
 Vector = npt.NDArray[np.float64]
 
 _IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))

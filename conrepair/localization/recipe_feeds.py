@@ -15,8 +15,6 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.localization.recipe_pixels import PhotoPixels
 from conrepair.runtime.errors import DataError
 
-__all__ = ["ARRANGEMENTS", "Arrangement", "PhotoFeeds", "RunTarget", "joined"]
-
 Array = npt.NDArray[Any]
 
 RunTarget = Callable[[Feeds], Mapping[str, Array]]

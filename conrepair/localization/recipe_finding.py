@@ -18,8 +18,6 @@ from conrepair.localization.recipes import search_recipes
 from conrepair.localization.result import RecipeFinding
 from conrepair.runtime.files import HashedPath
 
-__all__ = ["find_recipe"]
-
 
 def find_recipe(
     source: OpenedNetwork,

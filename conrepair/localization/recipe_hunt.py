@@ -24,8 +24,6 @@ from conrepair.metrics.probabilities import looks_normalized, softmax
 from conrepair.metrics.tensors import relative_error
 from conrepair.runtime.errors import DataError
 
-__all__ = ["AnswersJudge", "RecipeHunt"]
-
 _BEAM = 4
 _ROUNDS = 4
 _PROBES = 2  # photos that a recipe must do well on before it's tried on all

@@ -15,8 +15,6 @@ from conrepair.data.pictures.decode import decode_picture
 from conrepair.data.pictures.recipe import SpatialRecipe, apply_spatial
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Photo", "PhotoPixels"]
-
 Photo = Path | npt.NDArray[np.uint8]
 """A file, or RGB pixels of shape [height, width, 3]."""
 

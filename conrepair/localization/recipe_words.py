@@ -5,8 +5,6 @@ from __future__ import annotations
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.localization.recipe_family import numeric_key
 
-__all__ = ["changes_in_words", "numbers_in_words", "recipe_in_words"]
-
 _COLOURS = {"rgb": "RGB", "bgr": "BGR", "grey": "grey"}
 
 

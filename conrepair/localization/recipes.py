@@ -22,8 +22,6 @@ from conrepair.localization.recipe_pixels import Photo, PhotoPixels
 from conrepair.localization.recipe_words import changes_in_words, recipe_in_words
 from conrepair.runtime.errors import DataError
 
-__all__ = ["search_recipes"]
-
 _FINALISTS = 5
 _REPETITIONS = 3
 

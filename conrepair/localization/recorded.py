@@ -38,8 +38,6 @@ from conrepair.localization.rows import Side, row_of
 from conrepair.metrics.running_error import error_of
 from conrepair.networks.network import Network, Segment
 
-__all__ = ["RecordedNetwork", "RecordedSide"]
-
 _FUSED = 3  # recorded tensors in a row that a kernel may have inside
 _NAMED = 3  # tensors that would narrow a piece down
 _OTHER_SIGNS = re.compile(r"[^0-9a-z]+")

@@ -23,9 +23,6 @@ from conrepair.metrics.running_error import RunningError, error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["Reference", "RoundingFloor", "shaken"]
-
-
 _SEED = 20261120
 _STAGES = 64  # groups of tensors that are disturbed one behind the other
 _CHUNK = 1 << 18  # elements at a time: what's computed on the way takes no memory worth the name

@@ -24,8 +24,6 @@ from conrepair.localization.normalizations import normalizations
 from conrepair.localization.numbers import pairing
 from conrepair.localization.weights import RECURRENT, Fingerprints, weight_of
 
-__all__ = ["Fits", "refined"]
-
 _ROUNDS = (8, 4, 2, 1, 0)
 _MOVES = {"Identity", "Cast", "Reshape", "Transpose", "QuantizeLinear", "DequantizeLinear"}
 _BOUNDS = {"Relu", "Clip"}

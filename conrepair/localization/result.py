@@ -15,8 +15,6 @@ from conrepair.localization.options import Options
 from conrepair.localization.suspiciousness import Suspiciousness
 from conrepair.runtime.words import number, shortened
 
-__all__ = ["OPERAND", "Coverage", "LayerRow", "Localization", "LocatedFault", "RecipeFinding", "Rule"]
-
 _LINE = 160
 
 

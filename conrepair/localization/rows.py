@@ -12,8 +12,6 @@ from conrepair.localization.judgement import Judged
 from conrepair.localization.result import LayerRow
 from conrepair.networks.network import Network
 
-__all__ = ["Side", "layers_of", "row_of", "rows_of"]
-
 
 def rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequence[Judged]) -> Iterator[LayerRow]:
     """A row for each cut, in the given order.

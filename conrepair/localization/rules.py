@@ -10,8 +10,6 @@ from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.numbers import judging
 from conrepair.localization.result import LocatedFault, Rule
 
-__all__ = ["rules_of"]
-
 _HELD = ("weights", "bias")  # what layers have
 _NUMBERS = re.compile(r"(?<![\w.])[-+]?\d[\d.e+-]*(?: to [-+]?\d[\d.e+-]*)?(?![\w])|\[[^]]*\]")
 _SCALES = re.compile(r", [^,]*\bscales?\b[^,]*(, for groups[^,]*)?")  # a small layer's groups are its channels

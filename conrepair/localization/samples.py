@@ -15,8 +15,6 @@ from conrepair.localization.layout import Layout, Shape, layouts
 from conrepair.metrics.body import DenseElements, bodies_of
 from conrepair.metrics.running_error import error_of, relative_l2
 
-__all__ = ["SEED", "ComparedTensors", "Fetch", "Matrix", "Places", "Samples", "compare", "drawn", "positions_of"]
-
 _SAMPLED = 4096  # elements of a tensor that stand for all of it
 SEED = 20261120
 _CONSTANT = 1e-12

@@ -24,8 +24,6 @@ from conrepair.localization.quantized_rules import CLIPPING, OVERFLOWS, SATURATE
 from conrepair.localization.result import LocatedFault
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["begins_at_zero", "is_small", "told_by_drawn", "with_overflows", "with_saturation"]
-
 _CUTTING = {"Relu", "Clip"} | QUANTIZING
 _NOT_SHOWN = "Libraries that compute float16 in float32 don't show it, devices with float16 arithmetic do"
 

@@ -16,8 +16,6 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.numbers import pairing
 
-__all__ = ["confirmed", "settle"]
-
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 
-__all__ = ["Shelf"]
-
 _SMALL = 1 << 16  # bytes; smaller arrays aren't worth a file
 _IN_MEMORY = 1 << 28  # bytes of larger ones that are kept as they come, uncopied; a file takes longer than to compute
 _BLOCK = 1 << 26  # bytes of a file: few files, as each is an open one

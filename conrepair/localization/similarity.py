@@ -12,8 +12,6 @@ from conrepair.localization.nearness import Near, Nearness
 from conrepair.localization.samples import ComparedTensors, Matrix, Places, Samples, compare, drawn
 from conrepair.metrics.running_error import error_of, relative_l2
 
-__all__ = ["NEAREST", "Similarity"]
-
 NEAREST = math.inf
 """A reach for which the nearest tensors are looked for, however far they are."""
 

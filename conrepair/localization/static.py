@@ -20,8 +20,6 @@ from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
 from conrepair.localization.diagnosis.vanished import has_vanished
 from conrepair.localization.numbers import judging
 
-__all__ = ["differing_steps"]
-
 _COPIES = MOVES | {"Cast"}
 _GUARDED = {"Div", "Reciprocal", "Log"}  # have no answer to 0
 _GUARDS = {"Max", "Clip", "Where"}

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from conrepair.localization.result import Localization, LocatedFault
 
-__all__ = ["attribute_steps"]
-
 
 def attribute_steps(
     result: Localization, intermediates: Sequence[tuple[str, Localization | None]], last: str

@@ -22,9 +22,6 @@ from conrepair.localization.suspicion_draws import SuspicionSettings, draw_input
 from conrepair.localization.suspiciousness import LayerDifferences, Suspiciousness, rank_layers
 from conrepair.localization.weights import weight_of
 
-__all__ = ["Observed", "disagreements", "suspicious_layers"]
-
-
 # On which inputs two models disagree.
 
 Flags = npt.NDArray[np.bool_]

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Draw", "Draws", "SuspicionSettings", "draw_inputs"]
-
 _LEAST = 2  # of one input each nothing can be ranked
 
 

@@ -21,15 +21,6 @@ import numpy.typing as npt
 from conrepair.localization.suspicion_draws import Draw, Draws, SuspicionSettings
 from conrepair.metrics.kruskal import kruskal_wallis
 
-__all__ = [
-    "ElementTest",
-    "LayerDifferences",
-    "LayerSuspicion",
-    "Suspiciousness",
-    "elements_that_differ",
-    "rank_layers",
-]
-
 Array = npt.NDArray[Any]
 
 

@@ -19,8 +19,6 @@ from conrepair.localization.numbers import judging
 from conrepair.metrics.tensors import relative_error
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["explain_input_order", "explain_output_order"]
-
 Array = npt.NDArray[Any]
 
 _WORST = 1e6  # stands for "can't be compared": an assignment takes no infinities

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array, Node, Parameter
 
-__all__ = ["RECURRENT", "Fingerprints", "weight_of"]
-
 _WEIGHTS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1, "LSTM": 1, "GRU": 1, "RNN": 1, "Gather": -1}
 _ROLES = ("weight", "W", "table")
 _LOOPS = {"WHILE", "STABLEHLO_WHILE", "Loop", "Scan"}

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DenseElements", "bodies_of"]
-
 HIDES = 8.0
 """Times the root mean square of a body that the tensor's is, from which on the tensor's norm hides it."""
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["kruskal_wallis"]
-
 _CHUNK = 1 << 18  # values that are ranked at a time: about 50 MB of working memory
 
 

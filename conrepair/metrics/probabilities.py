@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from conrepair.metrics.tensors import row_chunks
 
-__all__ = ["KL_EPSILON", "kl_divergence", "looks_normalized", "softmax"]
-
 KL_EPSILON = 1e-12
 """Probabilities below this are raised to it before a logarithm is taken."""
 

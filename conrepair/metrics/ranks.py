@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from conrepair.metrics.tensors import row_chunks
 
-__all__ = ["kendall_tau_union", "overlap", "rank_biased_overlap", "top_k"]
-
 _PARTITION_FROM = 128
 """Classes from which a partition is faster than sorting whole rows."""
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from conrepair.metrics.body import bodies_of
 
-__all__ = ["RunningError", "error_of", "relative_l2"]
-
 _CHUNK = 1 << 18  # elements at a time: what's computed on the way stays in the processor's cache
 _ENDLESS = 1e37
 _LARGE = 1e9

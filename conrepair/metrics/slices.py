@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AxisErrors", "errors_by_axis"]
-
 _Float64 = npt.NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["HARDLY_ANY", "error_of_spread", "spread_between_samples"]
-
 Values = npt.NDArray[Any]
 
 _LEAST = 1e-30  # sum of squares below which single precision may have lost some

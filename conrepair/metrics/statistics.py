@@ -12,17 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "SIGNIFICANCE_LEVEL",
-    "TimeComparison",
-    "TimeStatistics",
-    "compare_times",
-    "corrected_times",
-    "mann_whitney",
-    "time_statistics",
-    "wilson_interval",
-]
-
 _FEW = 8  # times, up to which the distribution of U is counted out
 SIGNIFICANCE_LEVEL = 0.05
 """A difference in times is significant when its p-value is below this."""

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TensorError", "comparable", "compare_tensors", "per_sample_relative_l2", "relative_error", "row_chunks"]
-
 CHUNK_ELEMENTS = 1 << 20
 """Elements per chunk: 8 MiB per float64 temporary, of which about ten live at a time."""
 

@@ -10,8 +10,6 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Grid", "grid_of", "is_number", "is_real", "ulps"]
-
 
 @dataclass(frozen=True)
 class Grid:

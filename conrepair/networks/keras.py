@@ -21,8 +21,6 @@ from conrepair.networks.tensorflow_pieces import GraphPieces, lift_constants
 from conrepair.networks.tensorflow_segment import PieceNetwork
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["KerasNetwork", "open_network"]
-
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """Open a Keras model.

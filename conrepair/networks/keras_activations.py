@@ -15,8 +15,6 @@ from conrepair.networks.keras_ops import KINDS
 from conrepair.networks.keras_parts import KerasCall, weight
 from conrepair.networks.parts import LayerPart, Rules
 
-__all__ = ["FUNCTIONS", "RULES", "activation_parts", "recurrent_name"]
-
 _CALLED = {"exponential": "Exp"}
 """Functions that keras.ops calls otherwise."""
 

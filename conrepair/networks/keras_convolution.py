@@ -15,8 +15,6 @@ from conrepair.networks.keras_activations import activation_parts
 from conrepair.networks.keras_parts import KerasCall, channels_last, weight
 from conrepair.networks.parts import LayerPart, Rules, depthwise_weight, out_in_kernel, transposed_window, window
 
-__all__ = ["RULES"]
-
 RULES = Rules()
 
 

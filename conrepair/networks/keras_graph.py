@@ -20,9 +20,6 @@ from conrepair.networks.keras_parts import KerasCall, native_part
 from conrepair.networks.keras_steps import KerasStep, Steps
 from conrepair.networks.parts import LayerPart, Rules, nodes_of
 
-__all__ = ["KerasOrigin", "Masks", "layer_graph", "parts_of"]
-
-
 # The operators that each call of a Keras model stands for.
 
 _RULES = Rules(

@@ -12,8 +12,6 @@ from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.keras_parts import KerasCall, constant, weight
 from conrepair.networks.parts import LayerPart, Rules
 
-__all__ = ["RULES"]
-
 RULES = Rules()
 
 

@@ -13,8 +13,6 @@ from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.parts import LayerPart, Shape, plain
 from conrepair.networks.stored import StoredParameter, stored_parameter
 
-__all__ = ["KerasCall", "channels_last", "constant", "native_part", "weight"]
-
 
 @dataclass(frozen=True)
 class KerasCall:

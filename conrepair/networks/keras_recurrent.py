@@ -14,8 +14,6 @@ from conrepair.networks.keras_activations import recurrent_name
 from conrepair.networks.keras_parts import KerasCall, weight
 from conrepair.networks.parts import LayerPart, Rules
 
-__all__ = ["RULES"]
-
 RULES = Rules()
 # Where ONNX's gates are in Keras's order: Keras has LSTM's as input, forget, cell, output.
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "RNN": (0,)}

@@ -10,9 +10,6 @@ from conrepair.networks.keras_ops import BINARY, along, shaped
 from conrepair.networks.keras_parts import KerasCall, channels_last
 from conrepair.networks.parts import PREVIOUS, LayerPart, Rules
 
-__all__ = ["RULES"]
-
-
 RULES = Rules()
 RULES.of("Reshape", layers.Reshape)(shaped)
 RULES.of("Concat", layers.Concatenate)(along)

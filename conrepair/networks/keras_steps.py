@@ -9,8 +9,6 @@ from typing import Any
 
 import keras
 
-__all__ = ["KerasStep", "Steps", "is_functional", "steps_of"]
-
 
 @dataclass(frozen=True)
 class KerasStep:

@@ -14,8 +14,6 @@ from conrepair.runtime.errors import ModelLoadError
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["CompiledKernel", "Network", "Piece", "Segment"]
-
 
 @dataclass(frozen=True)
 class CompiledKernel:

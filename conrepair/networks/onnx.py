@@ -36,9 +36,6 @@ from conrepair.onnx_passes.explicit_pads import explicit_pads
 from conrepair.onnx_passes.infer_shapes import static_shape
 from conrepair.runtime.errors import InferenceError, ModelLoadError
 
-__all__ = ["OnnxNetwork", "open_network"]
-
-
 # Which rule writes each operator in the vocabulary.
 
 _RULES: Mapping[str, Callable[[OnnxCall], None]] = {

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.onnx_call import OnnxCall
 
-__all__ = ["PACKED_PRODUCT", "RULES", "packed", "unpacked"]
-
 PACKED_PRODUCT = "com.microsoft.MatMulNBits"
 _BYTE = 8
 _PACKED = (2, 4, 8)  # bits of which a byte holds whole numbers

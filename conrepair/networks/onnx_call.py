@@ -20,8 +20,6 @@ from conrepair.networks.onnx_source import read_from_outside
 from conrepair.onnx_passes.computing import GRAPHS
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 
-__all__ = ["OnnxCall", "OnnxOrigin"]
-
 _COUNTED = {"axis", "axes"}
 
 

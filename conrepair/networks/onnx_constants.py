@@ -16,8 +16,6 @@ from conrepair.networks.onnx_source import OnnxSource
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["OnnxConstants"]
-
 _SMALL = 256  # elements; what may be axes, shapes, scales is computed once and kept
 _STORED = {"Constant", "DequantizeLinear"}
 _MOVING = {*family("move"), "Flatten", "Squeeze", "Unsqueeze"}

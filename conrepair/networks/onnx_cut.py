@@ -14,8 +14,6 @@ from conrepair.frameworks.proto_file import inner_graphs
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_source import OnnxSource, operands
 
-__all__ = ["OnnxCut", "cut", "is_plain"]
-
 _SMALL = 1024  # bytes; some kernels want their axes and shapes inside the model
 _NOWHERE = 1 << 40  # bytes; where no file has anything, so that reading it fails rather than giving other numbers
 

@@ -12,8 +12,6 @@ from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS, WITH_OPERAND, family
 from conrepair.networks.onnx_call import OnnxCall
 
-__all__ = ["RULES"]
-
 _NUMPY_BROADCASTING = 7  # opset; before, an attribute said whether and where
 _LIMIT = float(np.finfo(np.float32).max)  # what older opsets write where there is no limit
 

@@ -23,8 +23,6 @@ from conrepair.frameworks.onnx_files.readable import as_read
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.runtime.unnamed_file import UnnamedFile, map_file
 
-__all__ = ["load_mapped", "load_plain"]
-
 _LARGE = 1024  # bytes from which on a weight is mapped
 _MAPPED = "conrepair:mapped"  # stands for our own file where a tensor says in which one it is
 _NESTED = {"GraphProto", "NodeProto", "AttributeProto", "FunctionProto", "TensorProto"}

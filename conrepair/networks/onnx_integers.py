@@ -11,8 +11,6 @@ from conrepair.graph.layer_graph import Parameter
 from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.onnx_windows import kernel_of, window_of
 
-__all__ = ["INTEGER_PRODUCTS", "RULES", "scale_of_weight"]
-
 _MATRIX = 2
 
 

@@ -11,8 +11,6 @@ from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, SOFTMAX
 from conrepair.networks.onnx_call import OnnxCall
 
-__all__ = ["RULES"]
-
 _PER_CHANNEL = 21  # opset in which GroupNormalization's scale got an entry for each channel
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
 

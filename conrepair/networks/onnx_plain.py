@@ -17,9 +17,6 @@ from conrepair.networks.onnx_session import Sessions
 from conrepair.networks.onnx_source import OnnxSource
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["batch_numbers", "complete_types", "dtype_name", "ints", "plain_value", "stripped", "written_shapes"]
-
-
 # Shapes that are written into an ONNX file, for its reshapes and expansions.
 
 _SHAPED = frozenset({"Reshape", "Expand"})  # their first input gets another shape, the second

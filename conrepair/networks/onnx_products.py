@@ -10,8 +10,6 @@ from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.parts import operand_roles
 
-__all__ = ["RULES", "emit_pieces"]
-
 
 def _matmul(call: OnnxCall) -> None:
     call.emit(call.varying(), parameters=call.parameters({0: "left", 1: "weight"}))

@@ -15,8 +15,6 @@ from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_source import OnnxSource
 from conrepair.operators.moves import MOVES
 
-__all__ = ["MOVING", "OPERANDS", "RESULTS", "RULES", "Places", "quantizations"]
-
 _STORED = {"INT8", "UINT8", "INT16", "UINT16"}
 _OTHERS = {
     "Cast",

@@ -8,8 +8,6 @@ from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
 from conrepair.networks.onnx_call import OnnxCall
 
-__all__ = ["RULES"]
-
 _WEIGHTS = {1: "W", 2: "R", 3: "B"}
 _STATES = {5: "initial_h", 6: "initial_c"}
 _PEEPHOLES = 7

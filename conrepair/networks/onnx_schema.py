@@ -12,8 +12,6 @@ import onnx_ir
 
 from conrepair.onnx_passes.defaults import schema_of
 
-__all__ = ["first_with", "formal_name", "meaning_kept", "names_of_attributes", "usual_attributes"]
-
 _BEFORE: Mapping[tuple[str, str], Any] = {
     ("RoiAlign", "coordinate_transformation_mode"): "output_half_pixel",
     ("Resize", "coordinate_transformation_mode"): "asymmetric",

@@ -17,8 +17,6 @@ from conrepair.networks.onnx_cut import OnnxCut
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.words import lines_of
 
-__all__ = ["OnnxSegment", "OpenPiece", "Sessions"]
-
 _FATAL_ONLY = 4  # what can't be built is raised; printing it too helps nobody
 _PACKED = 32 << 20  # bytes of weights in a network up to which each session may have its own, packed copy
 

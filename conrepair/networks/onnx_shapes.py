@@ -10,8 +10,6 @@ from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.onnx_products import emit_pieces
 
-__all__ = ["RULES"]
-
 
 def _reshape(call: OnnxCall) -> None:
     call.emit(call.varying(), {"shape": call.output_shape()}, operator="Reshape")

@@ -18,8 +18,6 @@ from conrepair.onnx_passes.infer_shapes import static_shape, type_of
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["follow_sizes"]
-
 _SMALL = 128  # elements; what's longer isn't sizes
 _INFER_ERRORS = (onnx.shape_inference.InferenceError, ValueError, RuntimeError)
 

@@ -21,17 +21,6 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.onnx_passes.raise_opset import name_default_domain
 
-__all__ = [
-    "OnnxSource",
-    "graphs_of",
-    "is_random",
-    "open_source",
-    "operands",
-    "read_from_outside",
-    "subgraphs",
-    "written_nodes",
-]
-
 
 @dataclass(frozen=True)
 class OnnxSource:

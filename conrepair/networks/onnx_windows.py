@@ -9,8 +9,6 @@ from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import OPERATORS, family
 from conrepair.networks.onnx_call import OnnxCall
 
-__all__ = ["RULES", "kernel_of", "window_of"]
-
 
 def _convolution(call: OnnxCall) -> None:
     kernel = kernel_of(call)

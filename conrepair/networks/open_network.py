@@ -15,8 +15,6 @@ from conrepair.graph.sizes import without_sizes
 from conrepair.networks.network import Network
 from conrepair.runtime.recent import Recent
 
-__all__ = ["open_network"]
-
 _RECENT: Recent[Network] = Recent(256 << 20)
 
 

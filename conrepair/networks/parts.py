@@ -12,27 +12,6 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
 from conrepair.graph.operators import LOGICAL, family
 
-__all__ = [
-    "INSIDE",
-    "PAIRS",
-    "PREVIOUS",
-    "REDUCTIONS",
-    "LayerPart",
-    "Rules",
-    "Shape",
-    "depthwise_kernel",
-    "depthwise_weight",
-    "in_out_kernel",
-    "nodes_of",
-    "operand_roles",
-    "out_in_kernel",
-    "plain",
-    "same_pads",
-    "slice_parts",
-    "transposed_window",
-    "window",
-]
-
 Shape = tuple[int, ...] | None
 PAIRS = {
     "Add": "Add",

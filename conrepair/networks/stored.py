@@ -11,8 +11,6 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Parameter
 
-__all__ = ["StoredParameter", "stored_parameter"]
-
 
 @dataclass(frozen=True)
 class StoredParameter(Parameter):

@@ -25,8 +25,6 @@ from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["ChosenValues", "Reader", "choose_inputs"]
-
 _SAMPLES = 8  # that a range is tried with
 _SIZE = 2  # of the batch, where a file leaves it open
 _TRIALS = 64  # of sizes that a file leaves open

@@ -24,8 +24,6 @@ from conrepair.networks.tensorflow_specs import Specs, in_order, known_specs
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.words import natural_order
 
-__all__ = ["TensorFlowNetwork", "open_network"]
-
 _UNOBSERVABLE = (tf.resource, tf.variant)
 
 

@@ -13,8 +13,6 @@ from conrepair.graph.operators import family
 from conrepair.networks.stored import StoredParameter, stored_parameter
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 
-__all__ = ["HANDED_ON", "TensorflowConstants"]
-
 HANDED_ON = {"Identity", "ReadVariableOp", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"}
 _DECLARED = {"VarHandleOp", "ReadVariableOp", "ResourceGather", "ResourceGatherNd"}  # stateful, but don't change
 _REARRANGED = {*family("move"), "ExpandDims", "Squeeze"}

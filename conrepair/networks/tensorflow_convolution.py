@@ -11,8 +11,6 @@ from conrepair.graph.operators import OPERATORS
 from conrepair.networks.parts import LayerPart, Shape, transposed_window, window
 from conrepair.networks.tensorflow_view import TensorflowView
 
-__all__ = ["constant_bias", "convolution", "matrix_product", "pooling", "transposed_convolution"]
-
 
 def _spatial(view: TensorflowView, values: Sequence[int]) -> tuple[int, ...]:
     """The entries of the axes that a window slides along."""

@@ -10,8 +10,6 @@ from tensorflow.python.framework import function_def_to_graph
 from conrepair.frameworks.tensorflow_tables import CALLS
 from conrepair.networks.tensorflow_pieces import canonical_name
 
-__all__ = ["inlined"]
-
 
 class _Inliner:
     def __init__(self, definition: Any) -> None:

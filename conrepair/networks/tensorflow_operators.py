@@ -14,8 +14,6 @@ from conrepair.networks.parts import LayerPart, Rules
 from conrepair.networks.tensorflow_convolution import convolution, matrix_product, pooling, transposed_convolution
 from conrepair.networks.tensorflow_rules import TensorflowOperation, native_part
 
-__all__ = ["NAMES", "RESIZES", "parts_of"]
-
 _SHARED = {name: op for name, op in {**shared.BINARY, **shared.UNARY}.items() if hasattr(tf.raw_ops, name)}
 _BINARY = {"AddV2": "Add", "RealDiv": "Div"}
 _UNARY = {

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-__all__ = ["GraphPieces", "canonical_name", "data_inputs", "lift_constants", "operator_of"]
-
 _LIFTED = 1024  # numbers; smaller constants are also sizes and axes, which the framework wants to see
 
 

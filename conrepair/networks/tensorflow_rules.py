@@ -14,8 +14,6 @@ from conrepair.networks.stored import StoredParameter
 from conrepair.networks.tensorflow_constants import TensorflowConstants
 from conrepair.networks.tensorflow_view import TensorflowView
 
-__all__ = ["TensorflowOperation", "native_part"]
-
 
 @dataclass(frozen=True)
 class TensorflowOperation(TensorflowView):

@@ -15,8 +15,6 @@ from conrepair.networks.network import Network, Segment
 from conrepair.networks.tensorflow_pieces import GraphPieces
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["PieceNetwork", "TensorFlowSegment"]
-
 
 class PieceNetwork(Network):
     """A network whose tensors are found in one TensorFlow graph."""

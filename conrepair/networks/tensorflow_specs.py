@@ -13,8 +13,6 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["Specs", "in_order", "known_specs"]
-
 Specs = Mapping[str, tuple[Any, Any]]
 """`tf.TensorShape` and `tf.DType` by tensor."""
 

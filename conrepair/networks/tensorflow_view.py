@@ -9,8 +9,6 @@ from typing import Any
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.parts import Shape
 
-__all__ = ["TensorflowView"]
-
 
 class TensorflowView(abc.ABC):
     """Operands by their position, options by TensorFlow's names.

@@ -20,8 +20,6 @@ from conrepair.networks.tflite_piece import TflitePiece, WrittenPiece, interpret
 from conrepair.networks.tflite_shapes import probe
 from conrepair.runtime.errors import ConrepairError, DataError, InferenceError
 
-__all__ = ["TfliteNetwork", "TfliteSegment", "open_network"]
-
 # They give what an initializing subgraph has put somewhere.
 _READ_STATE = frozenset({"READ_VARIABLE", "HASHTABLE_FIND", "HASHTABLE_SIZE"})
 

@@ -14,8 +14,6 @@ from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_piece import TflitePiece, interpreter_of, write_piece
 from conrepair.networks.tflite_shapes import OPAQUE, SHAPING_OPERANDS, Probe
 
-__all__ = ["Arrange", "TfliteConstants"]
-
 _NEVER = OPAQUE | {
     *(
         "CUSTOM",

@@ -18,8 +18,6 @@ from conrepair.networks.tflite_packing import is_outside, outside_bytes, with_ow
 from conrepair.networks.tflite_subgraphs import inner_constants
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["BITS", "WITHOUT_NUMBERS", "TfliteFile", "plain"]
-
 BITS: Mapping[str, int] = {
     "int2": 2, "int4": 4, "uint4": 4, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64,
 }  # fmt: skip

@@ -15,8 +15,6 @@ from conrepair.networks.tflite_operators import parts_of
 from conrepair.networks.tflite_shapes import Probe
 from conrepair.networks.tflite_subgraphs import handed_on
 
-__all__ = ["TfliteGraph", "build_graph"]
-
 
 @dataclass(frozen=True)
 class TfliteGraph:

@@ -13,8 +13,6 @@ from conrepair.networks.stored import StoredParameter, stored_parameter
 from conrepair.networks.tensorflow_convolution import constant_bias
 from conrepair.networks.tflite_operator import OperatorView
 
-__all__ = ["GATES", "fully_connected", "lstm", "unit_norm"]
-
 _SHUFFLED_WEIGHTS = 1
 _L2_EPSILON = 1e-12
 """The kernel's bound of the norm is 1e-6; the vocabulary's is of the sum of squares."""

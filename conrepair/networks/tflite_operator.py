@@ -16,8 +16,6 @@ from conrepair.networks.tensorflow_view import TensorflowView
 from conrepair.networks.tflite_constants import Arrange, TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile, plain
 
-__all__ = ["WEIGHT_AXES", "OperatorView", "native"]
-
 WEIGHT_AXES: Mapping[str, tuple[int, ...]] = {
     "CONV_2D": (0, 3, 1, 2),
     "DEPTHWISE_CONV_2D": (3, 0, 1, 2),

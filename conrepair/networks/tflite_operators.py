@@ -18,8 +18,6 @@ from conrepair.networks.tensorflow_convolution import convolution, pooling, tran
 from conrepair.networks.tflite_linear import fully_connected, lstm, unit_norm
 from conrepair.networks.tflite_operator import OperatorView, native
 
-__all__ = ["BINARY", "BOUNDS", "FUSED", "NAMES", "POOLS", "RECURRENT", "REDUCTIONS", "parts_of"]
-
 
 def _folded(name: str) -> str:
     return name.replace("_", "").lower()

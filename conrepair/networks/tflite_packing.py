@@ -11,8 +11,6 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array
 
-__all__ = ["is_outside", "outside_bytes", "packed", "with_own_options"]
-
 _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 64
 _OFFSET_FIELD = 6  # of the table Buffer, in its list of fields

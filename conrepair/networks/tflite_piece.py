@@ -15,8 +15,6 @@ from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_packing import packed
 
-__all__ = ["TflitePiece", "WrittenPiece", "interpreter_of", "write_piece"]
-
 _NO_KERNEL = "Didn't find op for builtin opcode"
 
 

@@ -12,8 +12,6 @@ from conrepair.frameworks.tflite import in_order, signature_names
 from conrepair.networks.tflite_file import WITHOUT_NUMBERS, TfliteFile
 from conrepair.runtime.errors import DataError
 
-__all__ = ["OPAQUE", "SHAPING_OPERANDS", "Probe", "probe"]
-
 SHAPING_OPERANDS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(
         ("RESHAPE", "BROADCAST_TO", "TILE", "PAD", "PADV2", "MIRROR_PAD", "RESIZE_BILINEAR", "ONE_HOT", "TOPK_V2"),

@@ -22,8 +22,6 @@ from conrepair.networks.torch_plan import Planner, compute, needed
 from conrepair.networks.torch_program import open_program
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["TorchNetwork", "TorchSegment", "open_network"]
-
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """Open a model for inputs of given sizes.

@@ -10,8 +10,6 @@ from conrepair.networks.parts import Rules, operand_roles
 from conrepair.networks.torch_call import TorchCall, TorchPart, axis, sizes
 from conrepair.networks.torch_elementwise import operand
 
-__all__ = ["PAD_MODES", "RULES"]
-
 _RESHAPES = (
     *("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze", "unflatten", "view_as", "reshape_as"),
 )

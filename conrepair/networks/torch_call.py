@@ -15,8 +15,6 @@ from conrepair.frameworks.torch import array_from_tensor, dtype_name
 from conrepair.graph.layer_graph import Array, Attribute, Parameter, Tensor
 from conrepair.networks.torch_constants import TorchConstants
 
-__all__ = ["TorchCall", "TorchPart", "Transform", "axis", "bound", "operator_name", "pair", "sizes"]
-
 Transform: TypeAlias = Callable[..., torch.Tensor]
 
 

@@ -11,8 +11,6 @@ from torch.fx import Node
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.networks.torch_program import Program, attribute_of
 
-__all__ = ["TorchConstants"]
-
 _SWITCHES = ("train", "training", "p", "dropout", "dropout_p")  # of operators that are random in training only
 
 

@@ -13,8 +13,6 @@ from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, LOGICAL
 from conrepair.networks.parts import Rules
 from conrepair.networks.torch_call import TorchCall, TorchPart, axis
 
-__all__ = ["BINARY", "HARD_SIGMOID", "REDUCTIONS", "RULES", "SETTINGS", "UNARY", "operand"]
-
 _WITH_SETTINGS = {"Softplus", "Round"}
 UNARY = {
     **{op.lower(): op for op in FUNCTIONS if hasattr(torch.ops.aten, op.lower()) and op not in _WITH_SETTINGS},

@@ -20,8 +20,6 @@ from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_program import Program, is_tuple_item
 from conrepair.networks.torch_simplify import SPELLED
 
-__all__ = ["has_word", "meaning_of", "named_graph", "with_defaults"]
-
 _RULES = {
     **torch_layers.RULES,
     **torch_elementwise.RULES,

@@ -15,9 +15,6 @@ from conrepair.networks.parts import Rules, window
 from conrepair.networks.torch_call import TorchCall, TorchPart, axis, pair, sizes
 from conrepair.networks.torch_elementwise import operand
 
-__all__ = ["RULES"]
-
-
 RULES = Rules()
 
 

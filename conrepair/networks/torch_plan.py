@@ -11,8 +11,6 @@ from torch.fx import Node
 
 from conrepair.networks.torch_constants import TorchConstants
 
-__all__ = ["PlannedCall", "Planner", "compute", "needed"]
-
 
 @dataclass(frozen=True)
 class _Slot:

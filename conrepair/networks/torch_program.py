@@ -26,8 +26,6 @@ from conrepair.frameworks.torch_double import arithmetic, widened
 from conrepair.networks.torch_simplify import simplify, spell_out
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["Program", "attribute_of", "is_tuple_item", "open_program"]
-
 
 @dataclass(frozen=True)
 class Program:

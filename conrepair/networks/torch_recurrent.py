@@ -14,8 +14,6 @@ from conrepair.graph.operators import OPERATORS
 from conrepair.networks.parts import Rules
 from conrepair.networks.torch_call import TorchCall, TorchPart, sizes
 
-__all__ = ["RULES"]
-
 # Where each of ONNX's gates stands in PyTorch's: iofc in ifgo, zrh in rzn.
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 _STATES = ("initial_h", "initial_c")

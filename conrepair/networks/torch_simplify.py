@@ -13,8 +13,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 
-__all__ = ["SPELLED", "simplify", "spell_out"]
-
 SPELLED = "spelled"
 """Of a node's `meta`: the operator of the program that it's a part of."""
 _MOST = 16  # operators in place of one

@@ -24,8 +24,6 @@ from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.json_file import read_json_text, value_of
 
-__all__ = ["TvmNetwork", "imported_model", "open_build"]
-
 
 def open_build(folder: Path, model: Model) -> TvmNetwork:
     """Open a build.

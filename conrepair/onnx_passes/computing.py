@@ -12,8 +12,6 @@ import onnx_ir
 
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["GRAPHS", "Leading", "computing", "leading_to"]
-
 _IR_VERSION = 10  # that ONNX Runtime reads
 _LARGEST = 400  # nodes
 GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}

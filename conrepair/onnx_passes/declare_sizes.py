@@ -8,8 +8,6 @@ import onnx_ir
 
 from conrepair.data.tensor_spec import TensorSpec
 
-__all__ = ["declare_sizes"]
-
 
 def declare_sizes(model: onnx_ir.Model, declared: Sequence[TensorSpec], batch: int | None = None) -> None:
     """Replace symbolic dimensions of inputs in place; where a symbol gets a number, it gets it everywhere.

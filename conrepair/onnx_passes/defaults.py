@@ -7,8 +7,6 @@ from typing import Any
 import onnx
 import onnx_ir
 
-__all__ = ["attribute", "defaults_of", "operator_called", "schema_of", "write_defaults"]
-
 _NAMES = [str(schema.name) for schema in onnx.defs.get_all_schemas() if not schema.domain]
 _CALLED = {name.lower(): name for name in _NAMES}
 

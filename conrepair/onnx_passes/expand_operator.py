@@ -12,8 +12,6 @@ from conrepair.onnx_passes.fold_constants import fold_constants
 from conrepair.onnx_passes.infer_shapes import type_of
 from conrepair.onnx_passes.raise_opset import raise_opset
 
-__all__ = ["function_body"]
-
 _IR_VERSION = 10  # of the model that a body is inferred in; any that knows functions does
 
 

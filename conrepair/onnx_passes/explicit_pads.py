@@ -7,8 +7,6 @@ import onnx_ir
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["WINDOWED", "explicit_pads", "same_padding"]
-
 WINDOWED = {"AveragePool", "Conv", "LpPool", "MaxPool"}
 
 

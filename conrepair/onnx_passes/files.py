@@ -8,8 +8,6 @@ import onnx_ir
 
 from conrepair.onnx_passes.raise_opset import name_default_domain
 
-__all__ = ["is_large", "load", "save"]
-
 _INSIDE = 1 << 30  # bytes of weights kept inside the file; protobuf itself ends at 2 GiB
 
 

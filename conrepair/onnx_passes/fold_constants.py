@@ -21,8 +21,6 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes, static_shape
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["RANDOM", "fold_constants"]
-
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 _KEPT = RANDOM | {"Dropout", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"}  # quantization is meant
 _SMALL = 1024  # bytes; some kernels want their axes and shapes as constants, larger ones are fed

@@ -17,8 +17,6 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes, rank_of
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.onnx_passes.sizes import ARITHMETIC, MOVING, NotKnownError, Sizes, each, quotient
 
-__all__ = ["fold_shapes"]
-
 _LONGEST = 64  # elements of what's taken for a computation on shapes
 _ROUNDS = 4  # known Reshape targets let more shapes be inferred
 _INTEGERS = {onnx_ir.DataType.INT64, onnx_ir.DataType.INT32}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import onnx
 import onnx_ir
 
-__all__ = ["contradiction", "infer_shapes", "rank_of", "static_shape", "type_name", "type_of", "without_weights"]
-
 _SMALL = 1024  # bytes; initializers up to this size may be shapes and axes, whose values inference needs
 
 

@@ -10,9 +10,6 @@ import onnx_ir
 
 from conrepair.onnx_passes.remove_unused import remove_identities
 
-__all__ = ["constant_of", "give_own_weights", "new_initializer"]
-
-
 # Give each Gemm a weight of its own.
 
 _WEIGHT = 1

@@ -8,8 +8,6 @@ from onnx_ir.passes.common import InlinePass
 from conrepair.onnx_passes.defaults import schema_of
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["inline_functions"]
-
 
 def inline_functions(model: onnx_ir.Model) -> None:
     """Inline all model-local functions in place, those called by functions included.

@@ -24,8 +24,6 @@ from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.onnx_passes.opset_rewrites import REWRITES
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["lower_opset"]
-
 _DOMAINS = {"", "ai.onnx"}
 _FLATTENING = {"Hardmax", "LogSoftmax", "Softmax"}
 

@@ -25,9 +25,6 @@ from conrepair.onnx_passes.wants import Wants
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.notes import note
 
-__all__ = ["Pass", "normalise", "passes_for", "separate_outputs"]
-
-
 # Give every output of a graph a node of its own.
 
 

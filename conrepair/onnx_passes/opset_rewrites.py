@@ -17,8 +17,6 @@ from conrepair.onnx_passes.defaults import attribute, operator_called
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["REWRITES"]
-
 _LAST = np.iinfo(np.int64).max
 
 

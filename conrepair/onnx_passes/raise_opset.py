@@ -9,9 +9,6 @@ from conrepair.onnx_passes.infer_shapes import without_weights
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["name_default_domain", "raise_opset"]
-
-
 # One name for ONNX's own domain.
 
 _LONG = "ai.onnx"

@@ -5,9 +5,6 @@ from __future__ import annotations
 import onnx_ir
 from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass, RemoveUnusedOpsetsPass
 
-__all__ = ["remove_identities", "remove_unused"]
-
-
 # Take Identity nodes out.
 
 

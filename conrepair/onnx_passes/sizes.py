@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ARITHMETIC", "MOVING", "NotKnownError", "Sizes", "each", "integers", "quotient", "reduced", "slice_of"]
-
 Sizes = npt.NDArray[Any]
 _INTEGERS = {6, 7}  # INT32, INT64, as ONNX numbers them
 

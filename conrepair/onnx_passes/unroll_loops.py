@@ -14,8 +14,6 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.initializers import constant_of, new_initializer
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["unroll_loops"]
-
 _LONGEST = 512  # rounds; more are left to whoever can read loops
 _CONTEXT = 2  # of a body's inputs, the round's number and the condition; carried values follow
 _AXES_AS_INPUT = 13  # first opset in which Unsqueeze takes its axes so

@@ -23,8 +23,6 @@ from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.onnx_session import open_session
 from conrepair.runtime.words import lines_of
 
-__all__ = ["DrawnReference", "outputs_differ", "relative_error"]
-
 Array = npt.NDArray[Any]
 
 _BATCH = 2

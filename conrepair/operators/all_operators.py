@@ -11,8 +11,6 @@ from conrepair.operators.pairs import PAIRS
 from conrepair.operators.record import Operator
 from conrepair.operators.rows import ROWS
 
-__all__ = ["OPERATORS", "ROUNDED"]
-
 OPERATORS: Mapping[str, Operator] = {**FUNCTIONS, **PAIRS, **ROWS, **MOVES, **LAYERS}
 """By name."""
 

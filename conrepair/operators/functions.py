@@ -14,8 +14,6 @@ import numpy as np
 
 from conrepair.operators.record import STEP, Array, Function, Operator
 
-__all__ = ["FUNCTIONS"]
-
 _SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 _ROOT_HALF = np.sqrt(np.longdouble(0.5))
 _TANH_GELU = np.sqrt(np.longdouble(2) / np.longdouble("3.14159265358979323846264338327950288"))

@@ -8,8 +8,6 @@ import numpy as np
 
 from conrepair.operators.record import BY_CHANNEL, STEP, Array, Attribute, Operator
 
-__all__ = ["LAYERS", "RECURRENT_ACTIVATIONS"]
-
 RECURRENT_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 """Where a recurrent layer says none."""
 

@@ -10,8 +10,6 @@ import numpy as np
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.operators.record import BY_CHANNEL, Array, Attribute, Function, Operator
 
-__all__ = ["MOVES", "cuts", "pad"]
-
 _MOVED = "what is derived moves as numbers do"
 _NOT_ONNX = "ONNX has no such operator"
 _FAR = 1 << 20  # behind any axis' begin

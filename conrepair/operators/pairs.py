@@ -9,8 +9,6 @@ import numpy as np
 
 from conrepair.operators.record import STEP, Function, Operator
 
-__all__ = ["PAIRS"]
-
 _LOGICAL = "of truth values"
 _EXTREME = "arithmetic.extreme"
 

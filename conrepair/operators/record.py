@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BY_CHANNEL", "STEP", "Array", "Attribute", "Function", "Operator"]
-
 Array = np.ndarray[Any, Any]
 Attribute = int | float | str | bool | None | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 Function = Callable[..., Any]

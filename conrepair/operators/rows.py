@@ -9,8 +9,6 @@ import numpy as np
 
 from conrepair.operators.record import BY_CHANNEL, STEP, Array, Operator
 
-__all__ = ["ROWS", "softmax"]
-
 _OF_ALL = "each element changes all results of its row"
 _Axes = int | tuple[int, ...] | None
 

@@ -23,8 +23,6 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store
 from conrepair.zoo.architectures import Architecture, select
 
-__all__ = ["architecture_models", "audit_one_by_one", "model_folders"]
-
 Part = TypeVar("Part")
 
 _SAMPLES = 8

@@ -27,8 +27,6 @@ from conrepair.runtime.confinement import CONFINED, within_reach
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store
 
-__all__ = ["check_output", "run_audit"]
-
 
 def run_audit(
     config: AuditConfig,

@@ -17,14 +17,6 @@ from conrepair.runtime.files import sha256_of
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig, BackendConfig
 
-__all__ = [
-    "backend_options",
-    "backend_problems",
-    "check_backends",
-    "check_options",
-    "plan_preparation",
-]
-
 
 def check_backends(config: AuditConfig) -> None:
     """Refuse options that don't exist, before anything is done.

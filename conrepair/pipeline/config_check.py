@@ -32,8 +32,6 @@ from conrepair.runtime.libraries import absent, extra_of_distribution
 from conrepair.verbs.trace import EXACT
 from conrepair.zoo.catalog import MODELS, check_model, check_photos
 
-__all__ = ["problems_of_parts", "problems_of_run"]
-
 _LIBRARIES = {name: name for name in ("torch", "keras", "tensorflow", "tvm")} | {
     "tflite": "ai_edge_litert",
     "inductor": "torch",

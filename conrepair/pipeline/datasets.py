@@ -18,18 +18,6 @@ from conrepair.runtime.files import sha256_of
 from conrepair.zoo.catalog import zoo_photos
 from conrepair.zoo.packages import ProgressCallback
 
-__all__ = [
-    "Dataset",
-    "dataset_for",
-    "folder_of_photos",
-    "is_array_file",
-    "synthetic",
-    "synthetic_in_words",
-    "tensor_file",
-    "with_ranges",
-    "zoo_dataset",
-]
-
 
 @dataclass(frozen=True)
 class Dataset:

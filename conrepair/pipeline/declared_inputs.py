@@ -10,8 +10,6 @@ from conrepair.frameworks.model import from_json
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import shortened
 
-__all__ = ["input_specs"]
-
 _NUMBER = re.compile(r"-?\d+", re.ASCII)
 _DIGITS, _SHOWN = 12, 100
 

@@ -16,8 +16,6 @@ from conrepair.runtime.errors import ConrepairError, ModelLoadError
 if TYPE_CHECKING:
     from conrepair.engine.session import Session
 
-__all__ = ["Described", "read_file"]
-
 
 @dataclass(frozen=True)
 class Described:

@@ -34,8 +34,6 @@ from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE
 
-__all__ = ["Execution", "Looked", "evaluate", "judged_again", "with_corrected_times"]
-
 
 @dataclass
 class Execution:

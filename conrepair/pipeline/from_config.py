@@ -47,18 +47,6 @@ from conrepair.zoo.packages import ProgressCallback
 if TYPE_CHECKING:
     from conrepair.campaigns.generating import GenerationRequest
 
-__all__ = [
-    "active_models",
-    "asked_networks",
-    "backend_choice",
-    "check_generation",
-    "goals_of",
-    "named_choice",
-    "resolve_dataset",
-    "settings_of",
-    "subjects_of",
-]
-
 _TORCHVISION_INPUT = {"inception_v3": 299}
 _DEFAULT_IMAGE = 224
 

@@ -35,8 +35,6 @@ from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.worker_process import called, describe_exception
 from conrepair.runtime.workers import ENDED, Failure, words_since
 
-__all__ = ["look", "look_in_one_job"]
-
 _DOING = "doing"  # file of what the job is at
 
 

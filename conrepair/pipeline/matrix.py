@@ -23,8 +23,6 @@ from conrepair.report.route_matrix import FORMATS, GOOD, Cell, Matrix
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
 
-__all__ = ["run_matrix"]
-
 _DETOURS = 3
 
 _Place = tuple[str, str, str]  # model, format it starts from, format it ends in

@@ -15,8 +15,6 @@ from conrepair.pipeline.subject import Subject
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outputs import Output
 
-__all__ = ["check_inputs_file", "model_inputs", "save_inputs"]
-
 
 def model_inputs(
     subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0

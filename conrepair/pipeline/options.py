@@ -27,19 +27,6 @@ from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import fitting_name
 from conrepair.verbs.options import Compare, Convert, Execute, Fed, Inputs, Layers, Pair
 
-__all__ = [
-    "asked_of",
-    "backend_of",
-    "conversion_of",
-    "execution_of",
-    "inputs_of",
-    "names_of",
-    "read_options",
-    "recipe_of",
-    "repair_folder",
-    "slug",
-]
-
 
 def asked_of(options: Pair, given: Path = Path()) -> PairRequest:
     """What is asked for of two models; what is an object is written as a file.

@@ -16,8 +16,6 @@ from conrepair.runtime.errors import ConrepairError, StorageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.store import Store, job_key
 
-__all__ = ["PhotoRoom"]
-
 _KIND = "photos"
 
 

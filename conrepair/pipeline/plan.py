@@ -16,16 +16,6 @@ from conrepair.runtime.errors import ConfigError
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
 
-__all__ = [
-    "Conversion",
-    "Goal",
-    "chains",
-    "check_converters",
-    "conversions_along",
-    "converter_problems",
-    "plan_conversions",
-]
-
 
 @dataclass(frozen=True)
 class Goal:

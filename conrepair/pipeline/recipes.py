@@ -15,8 +15,6 @@ from conrepair.zoo.catalog import MODELS
 if TYPE_CHECKING:
     from conrepair.config.model import ModelConfig, RecipeConfig
 
-__all__ = ["default_recipe", "recipe_from_config", "sized_recipe"]
-
 _DEFAULT_PHOTO_SIZE = 224
 
 _KERAS_FAMILIES = (

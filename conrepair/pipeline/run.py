@@ -23,8 +23,6 @@ from conrepair.pipeline.subject import Subject
 from conrepair.report.result import AuditResult, RunKind
 from conrepair.runtime.invocation import invoked
 
-__all__ = ["Told", "data_in_words", "result_of", "run_models", "run_stages", "run_state"]
-
 Told = Callable[[Sequence[Looked]], AuditResult]
 """Makes a run as reports show it of what models were seen to do."""
 

@@ -19,21 +19,6 @@ from conrepair.verbs.tolerances import max_drops, tolerances
 if TYPE_CHECKING:
     from conrepair.systems.registry import InRelease
 
-__all__ = [
-    "AS_IT_IS",
-    "DEPLOYED",
-    "LIBRARIES",
-    "STEPS",
-    "BackendChoice",
-    "LayerSettings",
-    "RepairSettings",
-    "Settings",
-    "Stages",
-    "answer_settings",
-    "conversion_settings",
-    "layer_settings",
-]
-
 STEPS = 4
 """Inputs in a row that make a sample of a model with a state, where nobody says how many."""
 

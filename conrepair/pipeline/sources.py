@@ -21,8 +21,6 @@ from conrepair.runtime.files import sha256_of
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.store import Entry
 
-__all__ = ["model_of", "source_task"]
-
 
 def source_task(subject: Subject, timeout: float, *, like: str | None = None) -> Task:
     """The task that builds or describes a model.

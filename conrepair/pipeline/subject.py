@@ -17,8 +17,6 @@ from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice
 from conrepair.report.result import Problem
 
-__all__ = ["FactoryModel", "LoadedModel", "OnDisk", "Subject"]
-
 
 @dataclass(frozen=True)
 class OnDisk:

@@ -37,17 +37,6 @@ from conrepair.runtime.journal import end_early
 from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.store import journals
 
-__all__ = [
-    "PairRequest",
-    "compare_pair",
-    "convert_model",
-    "execute_model",
-    "fitting_recipe",
-    "is_build",
-    "localize_pair",
-    "repair_pair",
-]
-
 _WELL_FORMED = "well-formed"  # folder of a copy of the target
 
 

@@ -9,8 +9,6 @@ from conrepair.converters.all_converters import CONVERTERS
 from conrepair.frameworks.model import Model
 from conrepair.repairs.conversion.remedies import Remedy, RouteStep, all_routes, detours, exports, other_options
 
-__all__ = ["suggestions", "suggestions_for_files"]
-
 
 def suggestions(steps: Sequence[RouteStep], guilty: Collection[str], source: Model) -> Iterator[Remedy]:
     """Other ways for a target whose route is known.

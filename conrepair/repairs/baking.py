@@ -24,8 +24,6 @@ from conrepair.repairs.patch import Patch
 from conrepair.repairs.preparation import prepared_wrongly
 from conrepair.runtime.files import explain_write_error
 
-__all__ = ["BatchPlace", "bake", "batch_places", "place_in_shape", "recipe_operations"]
-
 
 @dataclass(frozen=True)
 class BatchPlace:

@@ -30,8 +30,6 @@ from conrepair.repairs.criteria import computed, source_of
 from conrepair.repairs.extremes import failing
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Alone", "Bench"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Alone:

@@ -45,8 +45,6 @@ from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.json_file import read_json_text, value_of
 
-__all__ = ["repair_build"]
-
 
 @dataclass(frozen=True)
 class _JudgedBuild:

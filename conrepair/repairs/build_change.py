@@ -16,16 +16,6 @@ from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of, write_json
 from conrepair.runtime.json_file import read_json_text, value_of
 
-__all__ = [
-    "BuildChange",
-    "changed_options",
-    "changes_for",
-    "read_build_patch",
-    "without_passes",
-    "write_build_patch",
-    "write_changed",
-]
-
 
 @dataclass(frozen=True)
 class BuildChange:

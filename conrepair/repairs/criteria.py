@@ -9,20 +9,6 @@ from conrepair.localization.localize import Found
 from conrepair.localization.located import Guilty
 from conrepair.repairs.state import PARAMETER
 
-__all__ = [
-    "computed",
-    "error_of",
-    "extent",
-    "fixes",
-    "guiltiest",
-    "introduced",
-    "is_as_good",
-    "reach",
-    "source_of",
-    "sources_of",
-    "unplaced",
-]
-
 _NO_FURTHER = 1.01  # times an error that it may grow by without an edit that did nothing: rounding
 
 

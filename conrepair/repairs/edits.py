@@ -16,33 +16,6 @@ from conrepair.graph.kinds import EditKind
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
 from conrepair.graph.operators import QUANTIZING
 
-__all__ = [
-    "EDITS",
-    "AddOutput",
-    "ComputeInFloat",
-    "DropOutput",
-    "Edit",
-    "ExchangeInputs",
-    "ExchangeOutputs",
-    "ExchangeReads",
-    "FileEdit",
-    "Graft",
-    "MoveOutputs",
-    "Remove",
-    "Requantize",
-    "SetAttributes",
-    "SetInputShapes",
-    "SetOperator",
-    "SetParameter",
-    "SetRange",
-    "SetRecipe",
-    "SwapInputs",
-    "apply",
-    "gives_numbers",
-    "in_words",
-    "kind_of",
-]
-
 
 class FileEdit:
     """A change of a model's file."""

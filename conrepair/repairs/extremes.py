@@ -17,8 +17,6 @@ from conrepair.localization.pieces import Pieces
 from conrepair.localization.reference import shaken
 from conrepair.networks.network import Network
 
-__all__ = ["EXTREMES", "failing"]
-
 EXTREMES: Final[Mapping[str, float]] = {"zeros": 0.0, "small values": 1e-3, "large values": 1e3}
 """What pieces are fed besides: so many times the source's activations. An epsilon decides where numbers are small,
 a bound where they are large, and whether anything is divided by nothing where there are none."""

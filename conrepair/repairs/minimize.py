@@ -11,8 +11,6 @@ from conrepair.repairs.criteria import computed, is_as_good
 from conrepair.repairs.edits import Edit, Graft
 from conrepair.repairs.state import RepairState, Taken
 
-__all__ = ["minimized"]
-
 _FEW = 6  # edits, up to which those of two places are dropped together, too
 
 Judge = Callable[[tuple[Taken, ...]], RepairState | None]

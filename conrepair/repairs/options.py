@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from conrepair.graph.kinds import EditKind
 from conrepair.localization.options import Options
 
-__all__ = ["RepairOptions"]
-
 
 @dataclass(frozen=True)
 class RepairOptions:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from conrepair.frameworks.model import Model
 
-__all__ = ["Advice", "Agreement", "Delivery", "Storage"]
-
 
 @dataclass(frozen=True)
 class Delivery:

@@ -25,8 +25,6 @@ from conrepair.repairs.edits import AddOutput, ComputeInFloat, Edit, FileEdit, G
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.json_file import read_json_text, value_of
 
-__all__ = ["CONVERTED", "PATCH", "RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
-
 PATCH = "patch.json"
 """The file that a repair's edits are kept in, beside the repaired model."""
 

@@ -21,8 +21,6 @@ from conrepair.repairs.criteria import sources_of
 from conrepair.repairs.edits import SetRecipe
 from conrepair.runtime.errors import DataError
 
-__all__ = ["RecipeRepair", "fed_by", "fed_otherwise", "prepared_wrongly", "repair_preparation"]
-
 _AS_IT_IS = "as it is"
 
 

@@ -40,9 +40,6 @@ from conrepair.runtime.errors import ConrepairError, ConversionError, DataError,
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
 
-__all__ = ["apply_patch", "as_onnx", "beside", "repair_models"]
-
-
 # Which proposals fix what a localization has told, and which fix something beside it or behind it.
 
 

@@ -12,8 +12,6 @@ from conrepair.frameworks.model import Model
 from conrepair.localization.result import Localization
 from conrepair.repairs.outcomes import Agreement, Delivery, Storage
 
-__all__ = ["RepairResult", "holds_elsewhere", "with_form"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RepairResult:

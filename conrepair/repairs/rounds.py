@@ -14,8 +14,6 @@ from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
 from conrepair.repairs.state import VALUES, Candidate, RepairState, Taken
 
-__all__ = ["Judging", "Rounds"]
-
 _IDLE = 4.0  # rounds behind one another that fix nothing, after which pieces are looked at one by one
 _ALONE = 0.125  # what a round costs that looks at pieces alone, where one that looks at the whole costs 1
 _REFUSED = 2  # proposals of a sort that can't be made or run, alone, after which others of it aren't tried in a round

@@ -30,8 +30,6 @@ from conrepair.repairs.state import VALUES, Candidate, RepairState, Taken, patch
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
 
-__all__ = ["STEM", "SearchOutcome", "search"]
-
 STEM = "repaired"
 
 _T = TypeVar("_T")

@@ -36,8 +36,6 @@ from conrepair.repairs.storage import storage_of
 from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone, unseen_samples
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 
-__all__ = ["OtherSizes", "one_batch_alone", "other_sizes", "repair_resized"]
-
 
 @dataclass(frozen=True)
 class OtherSizes:

@@ -13,8 +13,6 @@ from conrepair.repairs.edits import Requantize, SetAttributes, SetParameter, giv
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
 
-__all__ = ["PARAMETER", "VALUES", "Candidate", "RepairState", "Taken", "patch_of"]
-
 PARAMETER = "parameter "
 """In front of a parameter's name, among what a proposal reaches."""
 

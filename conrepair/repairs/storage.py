@@ -12,8 +12,6 @@ from conrepair.graph.layer_graph import LayerGraph
 from conrepair.repairs.outcomes import Storage
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["storage_of"]
-
 _MOST_BITS = 16
 _WHOLE = {"int8", "uint8", "int4", "uint4"}
 

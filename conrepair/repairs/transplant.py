@@ -17,8 +17,6 @@ from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.layout import Layout
 from conrepair.repairs.baking import BatchPlace, batch_places, place_in_shape
 
-__all__ = ["KnownTensor", "perm_of", "transplant"]
-
 Perm = tuple[int, ...]
 """For each axis that a tensor has in the target, which one it is in the source."""
 

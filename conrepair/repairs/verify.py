@@ -21,20 +21,6 @@ from conrepair.metrics.running_error import RunningError
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
 
-__all__ = [
-    "NO_AGREEMENT",
-    "SampledAnswers",
-    "Unseen",
-    "agreement",
-    "answers",
-    "is_better",
-    "is_of_use",
-    "is_worse",
-    "shared_batch",
-    "undone",
-    "unseen_samples",
-]
-
 _BATCH = 8
 _FLUCTUATION = 1.1  # times an error, and
 _ANSWERS = 1  # so many answers, that two targets may differ by which are as good: what rounding puts here or there

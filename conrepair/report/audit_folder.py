@@ -20,9 +20,6 @@ from conrepair.runtime.files import put_text
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.store import RECORD
 
-__all__ = ["write_audit", "write_record", "write_so_far"]
-
-
 # The record of one run: what was answered to every input, as a table and in the classic text form.
 
 

@@ -15,8 +15,6 @@ from conrepair.metrics.statistics import SIGNIFICANCE_LEVEL
 from conrepair.report.csv_text import csv_text
 from conrepair.report.result import AuditResult, Place, Row
 
-__all__ = ["BackendMatrix", "BackendPair", "backends_csv", "matrices", "matrix_legend", "matrix_table"]
-
 _FEWEST = 3  # of two backends, the list of rows says all
 _MOST = 100
 _COLUMNS = ("backend", "library", "target", "setting", "importer", "device", "ms")

@@ -13,8 +13,6 @@ from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.store import RECORD
 
-__all__ = ["Built", "check_build_folder"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Built:

@@ -16,8 +16,6 @@ from conrepair.report.summary import print_summary
 from conrepair.report.verdict_table import print_verdicts
 from conrepair.runtime.words import printable
 
-__all__ = ["print_result"]
-
 
 def print_result(result: AuditResult, console: Console, folder: Path | None) -> None:
     """Show a run.

@@ -7,9 +7,6 @@ from collections.abc import Iterable
 
 from conrepair.runtime.words import printable
 
-__all__ = ["csv_text", "original_text", "plain"]
-
-
 # Texts of others in Markdown that people also read as it is: nothing in them is markup.
 
 _MARKUP = re.compile(r"[\\`*\[\]<>~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")

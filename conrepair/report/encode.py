@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["encode"]
-
 
 def encode(value: Any, text: Callable[[str], str] | None = None) -> Any:
     r"""Make `value` JSON-able; infinities become "inf" and "-inf", NaN becomes "nan", half a surrogate `\udc80`.

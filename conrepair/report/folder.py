@@ -13,8 +13,6 @@ from conrepair.runtime.files import put_text
 from conrepair.runtime.inside import place_in
 from conrepair.runtime.outputs import Output
 
-__all__ = ["check_folder", "pages_of", "run_output", "write_folder"]
-
 _SORTS = {
     "audit": "audit",
     "compare": "comparison",

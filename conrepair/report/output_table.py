@@ -10,8 +10,6 @@ from conrepair.report.result import AuditResult, Row
 from conrepair.report.row_paths import name_of
 from conrepair.runtime.words import number
 
-__all__ = ["FEW", "output_table", "tests_of"]
-
 _RIGHT = {Verdict.EQUIVALENT, Verdict.NOISE}
 FEW = 20
 """Lines that are shown beside other tables; comparisons.csv has all."""

@@ -11,8 +11,6 @@ from conrepair.frameworks.identity import model_files, model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.runtime.path_text import path_problem
 
-__all__ = ["OURS", "Readable", "named_folders"]
-
 _MOST = 2 << 30  # bytes of a model that is hashed to make colours for it
 
 

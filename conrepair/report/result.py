@@ -23,21 +23,6 @@ from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.words import shortened
 
-__all__ = [
-    "OF_THE_MODEL",
-    "AuditResult",
-    "Build",
-    "Compared",
-    "LocalizedStep",
-    "LocalizedTarget",
-    "Place",
-    "Problem",
-    "Ran",
-    "RepairedTarget",
-    "Row",
-    "RunKind",
-]
-
 RunKind = Literal["audit", "compare", "convert", "execute", "localize", "repair"]
 
 OF_THE_MODEL = frozenset({"exception", "refused", "crash", "timeout", "memory"})

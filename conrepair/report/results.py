@@ -33,8 +33,6 @@ from conrepair.runtime.outputs import Output
 from conrepair.runtime.store import RECORD
 from conrepair.runtime.words import shortened
 
-__all__ = ["Compared", "Converted", "Executed", "Localized", "Repaired", "check_model_output", "check_run_folder"]
-
 _FAULTS, _NAME = 6, 60
 
 

@@ -12,8 +12,6 @@ from conrepair.report.result import AuditResult, Row
 from conrepair.report.verdict_table import failure_class, first_line, markdown_table
 from conrepair.runtime.errors import ExitCode
 
-__all__ = ["FORMATS", "GOOD", "Cell", "Matrix", "matrix_markdown"]
-
 FORMATS = ("torch", "keras", "tensorflow", "tflite", "onnx")
 GOOD = {Verdict.EQUIVALENT, Verdict.NOISE}
 

@@ -26,19 +26,6 @@ from conrepair.report.result import (
 from conrepair.runtime.file_names import FileNames
 from conrepair.runtime.workers import NO_DEVICE
 
-__all__ = [
-    "OF_FILES",
-    "RowFolders",
-    "is_target",
-    "name_of",
-    "placed",
-    "relative_to",
-    "resolved_in",
-    "target_rows",
-    "without_device",
-    "word_of",
-]
-
 _Move = Callable[[str], str]
 Value = TypeVar("Value")
 _PLACES: Mapping[type[Any], tuple[str, ...]] = {

@@ -22,8 +22,6 @@ from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import checked_path
 from conrepair.runtime.words import shortened
 
-__all__ = ["DOCUMENT", "PAGE", "SCHEMA_VERSION", "has_page", "read_result", "result_json", "result_text"]
-
 DOCUMENT = "result.json"
 PAGE = "report.html"
 _LARGEST = 1 << 63

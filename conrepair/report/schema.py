@@ -21,8 +21,6 @@ from conrepair.report.tracing.folder import VERSION as TRACE_VERSION
 from conrepair.runtime.errors import ExitCode
 from conrepair.tracing.result import Traced
 
-__all__ = ["schema_of", "schema_path", "schema_text"]
-
 _ATTRIBUTE = re.compile(r"^    (\w+): ", re.MULTILINE)
 
 

@@ -19,8 +19,6 @@ from conrepair.runtime.terminal import SafeConsole
 from conrepair.runtime.words import quoted
 from conrepair.runtime.workers import NO_DEVICE
 
-__all__ = ["STYLES", "print_summary", "row_notes", "summary_text"]
-
 STYLES = {
     Verdict.EQUIVALENT: "green",
     Verdict.NOISE: "green",

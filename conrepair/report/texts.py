@@ -24,9 +24,6 @@ from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.words import harmless, printable
 
-__all__ = ["texts_of"]
-
-
 # Comparisons and inputs as CSV.
 
 _ANSWERS = ("samples", "top1_differs", "overlap", "rank_biased_overlap", "kendall_tau", "kl_divergence")

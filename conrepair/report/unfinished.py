@@ -11,8 +11,6 @@ from conrepair.runtime.files import put_text
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.standing import Standing
 
-__all__ = ["unfinished_page"]
-
 
 @contextlib.contextmanager
 def unfinished_page(folder: Path) -> Iterator[Callable[[Standing], None]]:

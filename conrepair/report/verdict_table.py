@@ -17,8 +17,6 @@ from conrepair.report.summary import STYLES
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.workers import NO_DEVICE, NO_LIBRARY
 
-__all__ = ["failure_class", "first_line", "markdown_table", "print_verdicts", "verdicts_csv", "verdicts_markdown"]
-
 _COUNTED = [verdict.value for verdict in Verdict] + ["not judged"]
 _NOT_TRIED = "not tried"
 _BY_KIND = {

@@ -19,8 +19,6 @@ from typing import IO, Any
 
 from conrepair.runtime.path_text import path_problem
 
-__all__ = ["Archive", "ArchiveError", "check_unpacked", "is_archive", "opened_archive", "parsed_json"]
-
 _LEAST_UNPACKED, _TIMES_UNPACKED = 256 << 20, 8
 _LEAST_TEXT = 16 << 20  # a text becomes objects, which take some 25 times of its size
 _MOST_MEMBERS = 100_000

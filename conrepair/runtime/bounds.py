@@ -8,8 +8,6 @@ from pathlib import Path
 
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["MOST_GIGABYTES", "MOST_OPERATORS", "MOST_SAMPLES", "MOST_SECONDS", "MOST_SEED", "check_expansion"]
-
 MOST_GIGABYTES = 1_000_000
 """Of a limit of space: more than a disk has."""
 

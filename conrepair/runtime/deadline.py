@@ -19,8 +19,6 @@ from types import FrameType
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.heartbeat import current_work
 
-__all__ = ["TimeIsUp", "allowed", "ends_after"]
-
 _SPARED, _SPARED_SECONDS = 0.1, 1.0  # of what's left when a job is stopped, to say what came of it
 _GRACE_SECONDS = 5.0
 _SOON = 1e-3  # 0 is never

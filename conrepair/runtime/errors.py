@@ -8,26 +8,6 @@ from __future__ import annotations
 
 import enum
 
-__all__ = [
-    "ConfigError",
-    "ConrepairError",
-    "ConversionError",
-    "DataError",
-    "DeviceError",
-    "ExitCode",
-    "FetchError",
-    "InferenceError",
-    "MissingLibraryError",
-    "ModelLoadError",
-    "SourceChangedError",
-    "StorageError",
-    "ToolCrashError",
-    "ToolEnvironmentError",
-    "ToolError",
-    "UsageError",
-    "known_code",
-]
-
 
 class ExitCode(enum.IntEnum):
     """What the process returns (documented in README.md)."""

@@ -17,8 +17,6 @@ from conrepair.runtime.words import complain
 from conrepair.runtime.worker_process import called, describe_exception
 from conrepair.runtime.workers import Failure, Job, Outcome, Success
 
-__all__ = ["Executor", "InProcess"]
-
 
 class Executor(Protocol):
     """A place where jobs run; only plain jobs travel there."""

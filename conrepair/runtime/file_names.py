@@ -7,8 +7,6 @@ from collections.abc import Hashable
 
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["FileNames"]
-
 
 class FileNames:
     """Names in one folder: each thing has its own, also where case and forms of letters don't count."""

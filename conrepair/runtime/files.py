@@ -19,24 +19,6 @@ from conrepair.runtime.heartbeat import at_work
 from conrepair.runtime.ordinary_file import blocks, open_ordinary
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
-__all__ = [
-    "HashedPath",
-    "canonical_json",
-    "copy_whole",
-    "explain_write_error",
-    "full_disk",
-    "in_place",
-    "make_folder",
-    "put_text",
-    "sha256_of",
-    "size_below",
-    "storage_error",
-    "whole_output",
-    "write_json",
-    "write_text",
-]
-
-
 # A file or folder, and what it holds.
 
 

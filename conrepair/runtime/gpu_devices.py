@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["gpu_devices"]
-
 # NVIDIA (cuda-installation-guide, MIG user guide), AMD (ROCm: /dev/kfd and /dev/dri/renderD*), Intel and Mesa
 # (renderD*). Not /dev/dri/card*, by which screens are set.
 _NAMES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps", "kfd", "dri/renderD*")

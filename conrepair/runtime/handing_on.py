@@ -10,8 +10,6 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["forget", "handed_on", "leave", "take"]
-
 _here = threading.local()
 
 

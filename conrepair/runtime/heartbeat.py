@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 
 from conrepair.runtime.words import complain
 
-__all__ = ["at_work", "begun", "current_work", "ended", "heartbeat"]
-
 _SILENCE_SECONDS = 20.0
 
 _numbers = itertools.count()

@@ -10,8 +10,6 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import path_problem, real_path
 from conrepair.runtime.words import shortened
 
-__all__ = ["lies_in", "place_in"]
-
 _SHOWN = 100
 
 

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["ended_gently"]
-
 
 @contextlib.contextmanager
 def ended_gently(ask: Callable[[], bool]) -> Iterator[None]:

@@ -6,8 +6,6 @@ import shlex
 from collections.abc import Sequence
 from contextvars import ContextVar
 
-__all__ = ["invoked", "invoked_by"]
-
 _COMMAND: ContextVar[str] = ContextVar("command", default="")
 
 

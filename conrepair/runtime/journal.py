@@ -15,8 +15,6 @@ from pathlib import Path
 from conrepair.runtime.files import in_place
 from conrepair.runtime.ordinary_file import read_ordinary
 
-__all__ = ["Journal", "blame", "end_early", "forget_tried"]
-
 _LINES, _STOP, _TRIED = "lines", "stop", "tried"
 _LONGEST, _LARGEST = 1 << 20, 256 << 20  # bytes of a note, and of all lines
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from conrepair.runtime.ordinary_file import read_ordinary
 
-__all__ = ["read_json_text", "value_of"]
-
 _MOST = 256 << 20  # bytes; a result of a large audit has some MiB
 _VALUES = 16 << 20  # each of which takes a hundred bytes of memory, and three in a file
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

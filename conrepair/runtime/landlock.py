@@ -7,8 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-__all__ = ["SCOPES", "restrict", "version"]
-
 SCOPES = 6
 """The version from which on signals to other processes, and their abstract sockets, are out of reach."""
 

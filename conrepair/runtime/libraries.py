@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from conrepair.runtime.errors import MissingLibraryError
 
-__all__ = ["EXTRAS", "Extra", "absent", "extra_of_distribution", "missing_library", "missing_text"]
-
 
 @dataclass(frozen=True)
 class Extra:

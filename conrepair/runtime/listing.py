@@ -11,8 +11,6 @@ from pathlib import Path
 from conrepair.runtime.files import canonical_json, put_text, sha256_of
 from conrepair.runtime.json_file import read_json_text, value_of
 
-__all__ = ["Listing", "is_folder"]
-
 _VERSION = 1
 _Stamp = tuple[int, str]  # size in bytes, SHA-256
 

@@ -13,8 +13,6 @@ fcntl: Any = None
 with contextlib.suppress(ImportError):  # Windows hasn't it
     fcntl = importlib.import_module("fcntl")
 
-__all__ = ["LOCK", "forget_lock", "lacks_locks", "lock", "opened_for_lock"]
-
 LOCK = ".lock"
 """Suffix of a file that a folder is locked by where folders themselves can't be."""
 

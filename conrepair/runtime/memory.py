@@ -7,9 +7,6 @@ import ctypes
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["free_for_jobs", "held_alone", "large_blocks_returned", "return_freed"]
-
-
 # Give memory back to the system once it's freed.
 
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h

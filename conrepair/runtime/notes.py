@@ -6,8 +6,6 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-__all__ = ["collected_notes", "note"]
-
 _LOGGER = logging.getLogger("conrepair.notes")
 
 

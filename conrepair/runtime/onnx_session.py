@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["open_session"]
-
 _ERRORS_ONLY, _FATAL_ONLY = 3, 4
 
 

@@ -16,8 +16,6 @@ from typing import BinaryIO
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import in_utf8
 
-__all__ = ["NotOrdinaryError", "blocks", "kind_of_file", "open_ordinary", "read_ordinary"]
-
 _BLOCK = 1 << 20
 _KINDS = {
     stat.S_IFIFO: "a pipe",

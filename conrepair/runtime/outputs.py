@@ -22,8 +22,6 @@ from conrepair.runtime.replacing import NEW, give_back, put_all, put_aside, turn
 from conrepair.runtime.scratch import scratch_folder
 from conrepair.runtime.words import complain
 
-__all__ = ["LIST", "Output"]
-
 LIST = ".conrepair-files.json"
 """Name of the list in a folder; beside a file it has the file's name in front."""
 

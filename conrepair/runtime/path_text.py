@@ -10,8 +10,6 @@ from pathlib import Path
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.words import shortened
 
-__all__ = ["checked_path", "fitting_name", "in_utf8", "model_path", "path_problem", "real_path"]
-
 _NAME = 255  # bytes that Linux, macOS and Windows allow for one name
 _WHOLE = 4095  # and for all of them together
 _BESIDE = 55  # bytes of a name that are left for what is put beside it: ".data", "-repaired", a scratch folder

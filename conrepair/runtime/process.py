@@ -22,8 +22,6 @@ from typing import Any
 from conrepair.runtime.confinement import Hold
 from conrepair.runtime.user_modules import isolated, library_path
 
-__all__ = ["POSSIBLE", "WorkerDied", "WorkerProcess", "checked_environment"]
-
 _MAIN = (
     "import json, sys; requests = open(int(sys.argv[1]), encoding='utf-8'); setup = json.loads(requests.readline()); "
     "sys.path[:] = setup['path']; from conrepair.runtime.supervisor import supervised; "

@@ -19,9 +19,6 @@ from conrepair.runtime.standing import StageStanding, Standing, duration, elsewh
 from conrepair.runtime.terminal import FILE_WIDTH, SafeConsole
 from conrepair.runtime.words import harmless
 
-__all__ = ["ProgressDisplay", "error_console", "output_console", "say"]
-
-
 _LOG = logging.getLogger("conrepair")
 _LINE_SECONDS, _PAGE_SECONDS = 30.0, 5.0  # between what's said of other machines, and between two states of a page
 

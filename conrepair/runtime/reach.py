@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-__all__ = ["CONFINED", "GPU", "NETWORK", "OPEN"]
-
 CONFINED, GPU, NETWORK, OPEN = "confined", "gpu", "network", "open"
 """Its folders; these and the GPU; these and the network; everything, as programs of the user's own do."""

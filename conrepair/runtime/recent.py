@@ -7,8 +7,6 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-__all__ = ["Recent"]
-
 Value = TypeVar("Value")
 
 

@@ -18,8 +18,6 @@ from conrepair.runtime.listing import Listing, is_folder
 from conrepair.runtime.scratch import locked
 from conrepair.runtime.words import complain, shortened
 
-__all__ = ["NEW", "give_back", "put_all", "put_aside", "turn"]
-
 NEW = "new"
 """Folder of what is written, in the scratch folder."""
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from conrepair.runtime.locks import LOCK, forget_lock, lacks_locks, lock, opened_for_lock
 
-__all__ = ["SCRATCH", "kept_folder", "locked", "scratch_folder", "sweep"]
-
 SCRATCH = ".conrepair-scratch-"
 """Prefix in folders that others use too."""
 

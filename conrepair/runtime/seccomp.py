@@ -10,8 +10,6 @@ import sys
 from conrepair.runtime import kernel_calls
 from conrepair.runtime.kernel_calls import Argument, CallRule, rules
 
-__all__ = ["available", "restrict"]
-
 _SET_FILTER, _MODE_FILTER = 22, 2  # PR_SET_SECCOMP
 _GET_FILTER = 21
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000  # with the number of an error

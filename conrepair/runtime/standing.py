@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Elsewhere", "Machine", "StageStanding", "Standing", "duration", "elsewhere", "jobs_elsewhere"]
-
 _NAMED = 8  # machines that fit a line
 
 

@@ -25,8 +25,6 @@ from conrepair.runtime.ordinary_file import read_ordinary
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
 from conrepair.runtime.words import complain, shortened
 
-__all__ = ["RECORD", "Entry", "Store", "job_key", "journals"]
-
 RECORD = "record.json"
 _SCRATCH = ".scratch-"
 _JOURNAL = ".journal-"

@@ -11,8 +11,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Streams", "standard_streams"]
-
 _NOBODY_READS = {errno.EPIPE, errno.EBADF, errno.EIO}  # EIO: of a terminal that was closed
 _ANY_NAME = "backslashreplace"  # what the encoding lacks, and a file's name that isn't UTF-8, as escapes
 

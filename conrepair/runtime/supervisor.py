@@ -17,8 +17,6 @@ import threading
 import time
 from pathlib import Path
 
-__all__ = ["supervised"]
-
 _SIGNAL_WITH_PARENT, _DUMPABLE, _TAKE_ORPHANS = 1, 4, 36  # of prctl
 _WATCH_SECONDS = 0.5
 

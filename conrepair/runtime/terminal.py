@@ -10,8 +10,6 @@ from rich.segment import Segment
 
 from conrepair.runtime.words import harmless
 
-__all__ = ["FILE_WIDTH", "SafeConsole"]
-
 FILE_WIDTH = 160
 """Columns, when nobody's terminal says how many there are."""
 

@@ -11,8 +11,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Timings", "job_done", "job_recalled", "recorded"]
-
 _STAT_START = 19  # of /proc/PID/stat behind the name: when the process began, in ticks since the machine did
 
 

@@ -12,8 +12,6 @@ import importlib
 import sys
 from types import ModuleType
 
-__all__ = ["import_torchvision"]
-
 _SCHEMAS = (
     "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "torchvision::qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",

@@ -10,8 +10,6 @@ from pathlib import Path
 from conrepair.runtime.files import size_below
 from conrepair.runtime.store import RECORD, Store
 
-__all__ = ["StoredEntry", "adopt", "entries", "trim"]
-
 _ENTRY = re.compile(r"[a-z_-]+-[0-9a-f]{40}")  # a folder that somebody names for a store may hold other things
 
 

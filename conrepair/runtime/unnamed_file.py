@@ -5,8 +5,6 @@ from __future__ import annotations
 import mmap
 import tempfile
 
-__all__ = ["UnnamedFile", "map_file"]
-
 _ALIGNMENT = 64  # bytes; what kernels want numbers to begin at
 
 

@@ -17,8 +17,6 @@ from conrepair.runtime.ordinary_file import read_ordinary
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import shortened
 
-__all__ = ["FOLDER", "LIMIT", "UserCache", "set_limit", "user_cache"]
-
 FOLDER, LIMIT = "CONREPAIR_CACHE", "CONREPAIR_CACHE_LIMIT"
 _DEFAULT_GB = 5.0
 _KEPT_LIMIT = ".limit"

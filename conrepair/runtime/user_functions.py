@@ -12,8 +12,6 @@ from typing import Any
 from conrepair.runtime.errors import ModelLoadError, UsageError
 from conrepair.runtime.outside.script_process import load_module
 
-__all__ = ["module_at", "user_function"]
-
 
 def user_function(named: str, base: Path) -> Callable[..., Any]:
     """Load a function.

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["isolated", "library_path", "offer_folders", "reach_module", "reach_modules"]
-
 _offered: list[str] = []
 
 

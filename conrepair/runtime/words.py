@@ -8,20 +8,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "are_numbered",
-    "complain",
-    "harmless",
-    "lines_of",
-    "meant",
-    "natural_order",
-    "number",
-    "printable",
-    "quoted",
-    "shortened",
-    "telling",
-]
-
 _MOST_DIGITS = 8  # of float32
 _NAME = 48  # letters of a name that a person takes in
 

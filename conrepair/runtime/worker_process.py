@@ -31,8 +31,6 @@ from conrepair.runtime.handing_on import handed_on
 from conrepair.runtime.libraries import missing_library
 from conrepair.runtime.user_modules import offer_folders
 
-__all__ = ["COLOUR", "NO_DEVICE", "NO_LIBRARY", "STORAGE", "called", "describe_exception", "run_job", "serve"]
-
 NO_DEVICE = "device"
 NO_LIBRARY = "library"
 STORAGE = "storage"

@@ -17,8 +17,6 @@ from conrepair.frameworks.model import Model
 from conrepair.systems import ort
 from conrepair.systems.system import Program, Setting, System
 
-__all__ = ["SYSTEM"]
-
 _OF = ":"
 _SHARE = 0.5  # of options that are drawn; and the most passes that are left out
 _LEFT_OUT = 3

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from conrepair.cases.bisection import smallest_failing
 
-__all__ = ["Isolated", "isolate"]
-
 
 @dataclass(frozen=True)
 class Isolated:

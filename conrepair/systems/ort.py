@@ -22,8 +22,6 @@ from conrepair.runtime.files import copy_whole
 from conrepair.runtime.reach import GPU
 from conrepair.systems.system import Program, Setting, System
 
-__all__ = ["SYSTEM", "plainly_fed"]
-
 _LEVELS = {"none": "disabled", "basic": "basic", "extended": "extended", "all": "all"}
 _ON_CUDA = {"optimization": "all", "device": CUDA}
 _LOAD = """\

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PROGRAM", "load", "run"]
-
 PROGRAM = "program.py"
 """A module in the model's folder: imported, it loads the model; `record()` tells of it, and `run()` runs it."""
 

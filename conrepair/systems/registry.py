@@ -13,8 +13,6 @@ from conrepair.systems import converters, ort, tensorflow, tflite, torch, tvm
 from conrepair.systems.released import Released
 from conrepair.systems.system import Setting, System
 
-__all__ = ["ENTRIES", "RELEASE", "SYSTEMS", "Entry", "InRelease", "entry", "installed", "released"]
-
 RELEASE = "release"
 """The option of a backend that names another release of its library."""
 

@@ -25,8 +25,6 @@ from conrepair.runtime.outside.scripts import Script
 from conrepair.systems import program_script
 from conrepair.systems.system import Program, Setting, System
 
-__all__ = ["Released"]
-
 _PROGRAM = program_script.PROGRAM
 
 

@@ -28,8 +28,6 @@ from conrepair.runtime.files import canonical_json
 from conrepair.runtime.reach import CONFINED
 from conrepair.systems.wrapped import Gradients, Threaded, named
 
-__all__ = ["Program", "Setting", "System"]
-
 _FORMAT = "onnx"  # that cases have
 _LIBRARIES = "libraries"
 _TRAINED = 3  # times as long as answers take: these, and gradients with what's expected of them

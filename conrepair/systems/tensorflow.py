@@ -12,8 +12,6 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.systems.system import Program, Setting, System
 from conrepair.truth.widening import doubled
 
-__all__ = ["SYSTEM"]
-
 _EAGER, _COMPILED = "libraries", "xla"
 _LOAD = """\
 {environment}import numpy

@@ -6,8 +6,6 @@ from types import MappingProxyType
 
 from conrepair.systems.system import Program, Setting, System
 
-__all__ = ["SYSTEM"]
-
 _KERNELS = {"reference": "BUILTIN_REF", "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "delegate": "AUTO"}
 _LOAD = """\
 import numpy

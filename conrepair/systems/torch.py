@@ -15,8 +15,6 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.reach import GPU
 from conrepair.systems.system import Program, Setting, System
 
-__all__ = ["SYSTEM"]
-
 _EAGER, _COMPILED = "libraries", "inductor"
 _LOAD = """\
 import numpy

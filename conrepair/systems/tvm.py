@@ -25,8 +25,6 @@ from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.reach import GPU
 from conrepair.systems.system import Program, Setting, System
 
-__all__ = ["SYSTEM"]
-
 _FAST = {"setting": "O3", "required_pass": ["FastMathTransform"], "target": "llvm -mcpu=native"}
 _BACKENDS_OWN = {"DispatchSampling", "DispatchSortScan"}  # passes of `relax.backend`
 _PASSES = {"setting", "required_pass", "disabled_pass", "left_out", "fusion_depth", "vectorize"}

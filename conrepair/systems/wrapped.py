@@ -13,8 +13,6 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["Gradients", "Threaded", "cotangent", "named"]
-
 _INPUTS = "inputs"
 _NUMBERED = re.compile(r"(\D*)(\d+)(\D*)")
 

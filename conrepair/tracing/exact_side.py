@@ -19,8 +19,6 @@ from conrepair.truth.disturbed import disturbed
 from conrepair.truth.judging import LARGE, distances, in_bounds, stored
 from conrepair.truth.widening import types_of
 
-__all__ = ["ACCURACY", "ExactSide", "cut_at", "over_bound", "pieces_of"]
-
 ACCURACY = dict.fromkeys(ROUNDED, 16.0)
 """Units in the last place that a right kernel of a function may be off; what's further off is a fault of its own."""
 

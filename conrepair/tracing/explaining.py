@@ -17,8 +17,6 @@ from conrepair.forms.form import Form, Place, Writing
 from conrepair.graph.layer_graph import Array
 from conrepair.metrics.ulps import grid_of
 
-__all__ = ["computed", "explains", "likeness"]
-
 _OPSET = 21  # of the models in which expressions are computed
 _BINS, _IN_A_BIN = 64, 8  # of an error curve, at most; values, at least
 _LOUD = 4.0  # bits lost: below, a good kernel's rounding would look alike

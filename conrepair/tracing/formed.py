@@ -15,8 +15,6 @@ from conrepair.runtime.errors import ConversionError
 from conrepair.tracing.explaining import explains
 from conrepair.tracing.propagation import Replayed
 
-__all__ = ["Candidate", "candidates", "has_guilty_groups", "in_other_form", "taken_apart"]
-
 _GENERATED = "generated"
 _LIKELY = 0.5
 _WIDENED = "computed in float64"

@@ -16,8 +16,6 @@ from conrepair.tracing.result import Deviation, Errors
 from conrepair.tracing.search.objectives import relative_to
 from conrepair.truth.judging import beside, distances, judge, worst_of
 
-__all__ = ["JUDGED", "REWRITTEN", "Judged", "deviates", "deviation_of", "read_judged", "write_judged"]
-
 JUDGED, REWRITTEN = "judged.npz", "rewritten.onnx"
 """In a job's folder: samples, and a network with operators in another form."""
 

@@ -12,8 +12,6 @@ from conrepair.metrics.ulps import grid_of, ulps
 from conrepair.networks.network import Network
 from conrepair.truth.judging import beside, distances
 
-__all__ = ["KernelError", "KernelPair", "Pieces", "Replayed", "matched", "replay"]
-
 _CHANGED = 4.0  # times as large or as small
 _MOST_OF_IT = 0.5
 _LEAST = {"float16": 2.0**-11, "float64": 2.0**-53}  # what rounding alone comes to

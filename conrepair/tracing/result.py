@@ -10,8 +10,6 @@ from conrepair.backends.base import Switch
 from conrepair.systems.system import Setting
 from conrepair.tracing.propagation import KernelError, KernelPair
 
-__all__ = ["Culprits", "Deviation", "Errors", "Formed", "Kernels", "Side", "Traced", "worst_first"]
-
 _RANK = {"wrong": 3, "ill-conditioned": 2, "not judged": 2, "within": 1, "equal": 0}
 
 

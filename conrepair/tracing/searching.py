@@ -19,8 +19,6 @@ from conrepair.tracing.search.objectives import Objective, Outputs, flip, scored
 from conrepair.tracing.search.search import FAILED, run
 from conrepair.tracing.search.space import Space
 
-__all__ = ["Candidate", "Searched", "Sides", "search_inputs"]
-
 _KEPT = 24
 
 

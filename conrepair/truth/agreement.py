@@ -15,8 +15,6 @@ from conrepair.truth.bound import Analysis, Bounded
 from conrepair.truth.judging import TEXTS, beside
 from conrepair.truth.referees import CannotJudgeError, Referee
 
-__all__ = ["Agreed", "Disagreement", "agreed"]
-
 ROUNDINGS = 16.0
 """Times float64's own running bound that two referees may be apart: their functions are good to some units."""
 

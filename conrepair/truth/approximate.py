@@ -16,8 +16,6 @@ import numpy as np
 from conrepair.metrics.ulps import Grid
 from conrepair.operators.record import Array
 
-__all__ = ["Approximate", "Machine"]
-
 _BY_CHANCE = 3.0  # standard deviations
 
 

@@ -29,8 +29,6 @@ from conrepair.truth.referees import reference_of
 from conrepair.truth.rules import LEFT_OPEN, Call, estimate, full, lost, rule_of
 from conrepair.truth.widening import types_of, widened_feeds
 
-__all__ = ["Accuracy", "Analysis", "Bounded", "Step"]
-
 Accuracy = Mapping[str, float | Callable[[Array], Array]]
 """Units in the last place that an operator may be off by itself, by its name; or a function of its first operand."""
 

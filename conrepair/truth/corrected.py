@@ -16,8 +16,6 @@ from conrepair.operators.layers import RECURRENT_ACTIVATIONS
 from conrepair.operators.moves import pad
 from conrepair.operators.record import Array
 
-__all__ = ["corrections", "refusal", "window_sums"]
-
 _CUBIC = {b"cubic", b"bicubic"}
 _MEANS = {"AveragePool", "LpPool"}
 _PICTURES = 4  # axes

@@ -24,8 +24,6 @@ from conrepair.truth.bound import Accuracy, Analysis
 from conrepair.truth.judging import distances
 from conrepair.truth.widening import sizes_of, types_of
 
-__all__ = ["disturbed", "furthest", "shaken", "with_noise"]
-
 _RUNS = 16
 _TIMES = 4.0  # a node's own rounding, or half an ulp of a factor: so that steps which are near are met, too
 _MARGIN = 2.0  # for errors of one sign, which random ones aren't

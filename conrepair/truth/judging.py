@@ -10,8 +10,6 @@ import numpy as np
 from conrepair.metrics.ulps import grid_of
 from conrepair.operators.record import Array
 
-__all__ = ["LARGE", "TEXTS", "Judgement", "Side", "beside", "distances", "in_bounds", "judge", "stored", "worst_of"]
-
 LARGE = 1e-3
 """Relative difference of an element from which on two right answers are called ill-conditioned."""
 

@@ -23,8 +23,6 @@ from conrepair.runtime.words import shortened
 from conrepair.truth.corrected import corrections, refusal
 from conrepair.truth.widening import doubled, types_of, widened_feeds, with_outputs
 
-__all__ = ["CannotJudgeError", "OnnxReference", "OnnxRuntime", "PyTorch", "Referee", "reference_of"]
-
 Answers = dict[str, Array]
 _LONGEST = 300
 _NO_KERNEL = re.compile(r"Could not find an implementation for (?P<operator>\w+)")

@@ -21,8 +21,6 @@ from conrepair.operators.record import Array
 from conrepair.truth.approximate import Approximate, Machine
 from conrepair.truth.corrected import window_sums
 
-__all__ = ["LEFT_OPEN", "Call", "estimate", "full", "lost", "rule_of"]
-
 Bounds = list[Any]  # an array for each output; a list of arrays for a sequence
 
 

@@ -12,8 +12,6 @@ from onnx.external_data_helper import uses_external_data
 
 from conrepair.operators.record import Array
 
-__all__ = ["doubled", "sizes_of", "types_of", "widened_feeds", "with_outputs"]
-
 _NARROW = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _TYPES = dict.fromkeys(_NARROW, TensorProto.DOUBLE)
 _NAMING_A_TYPE = {"to", "dtype", "output_datatype"}  # attributes

@@ -12,8 +12,6 @@ from conrepair.verbs.generate import Programmed, comma_names
 from conrepair.verbs.option import Value, option, options
 from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, OR_NONE, SECONDS, SHARE
 
-__all__ = ["USUAL", "Fuzz"]
-
 USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-version")
 """Systems that are tried where none are named."""
 

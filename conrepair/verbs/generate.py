@@ -16,8 +16,6 @@ from conrepair.runtime.errors import UsageError
 from conrepair.verbs.option import Options, Value, option, options
 from conrepair.verbs.values import COUNT, OR_NONE, SECONDS, SEED, SHARE
 
-__all__ = ["Generate", "Networks", "OneByOne", "Programmed", "comma_names"]
-
 
 def comma_names(name: str, value: Any) -> tuple[str, ...]:
     """Names, each once; a text may hold several, separated by commas."""

@@ -9,8 +9,6 @@ from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.tolerances import number_of
 
-__all__ = ["metrics"]
-
 _PARTS = ("function", "min", "max", "output")
 
 

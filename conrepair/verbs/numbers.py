@@ -10,8 +10,6 @@ from collections.abc import Callable
 from conrepair.runtime.bounds import MOST_GIGABYTES, MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.words import shortened
 
-__all__ = ["count", "gigabytes", "real", "samples", "seconds", "seed", "share", "whole"]
-
 _MOST = 1_000_000
 _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
 _SHOWN = 40

@@ -15,8 +15,6 @@ from conrepair.intake import arguments
 from conrepair.intake.arguments import Reader
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["About", "Options", "Value", "model", "option", "options", "takes", "written"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 Asked = TypeVar("Asked")

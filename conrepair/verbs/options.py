@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 
     _Recipe = str | Path | Mapping[str, Any] | Recipe | None
 
-__all__ = [
-    "Build",
-    "Compare",
-    "Compiled",
-    "Convert",
-    "Execute",
-    "Fed",
-    "Inputs",
-    "Inspect",
-    "Layers",
-    "Loaded",
-    "Localize",
-    "Pair",
-    "Repair",
-]
-
 _BackendName = Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
 
 _PREPARED = Value(arguments.recipe, metavar="RECIPE")

@@ -11,8 +11,6 @@ from typing import Any
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["max_drops", "number_of", "tolerances"]
-
 _KNOWN = ("rtol", "atol", "relative_l2")
 
 

@@ -13,8 +13,6 @@ from conrepair.verbs.option import Options, Value, model, option, options
 from conrepair.verbs.options import Loaded
 from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED
 
-__all__ = ["EXACT", "Accuracy", "Trace"]
-
 EXACT = "exact"
 """The name of float64 as the other side."""
 

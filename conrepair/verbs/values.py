@@ -6,8 +6,6 @@ from conrepair.intake import arguments
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Value
 
-__all__ = ["COUNT", "DATA", "FILE", "FOLDER", "NUMBER", "OR_NONE", "SECONDS", "SEED", "SHARE"]
-
 COUNT = Value(arguments.COUNT, numbers.count, "N")
 DATA = Value(arguments.anything, metavar="PATH")
 FILE = Value(arguments.path, metavar="FILE")

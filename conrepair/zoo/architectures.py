@@ -14,8 +14,6 @@ from typing import Any
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = ["FAMILIES", "Architecture", "select"]
-
 
 @dataclass(frozen=True)
 class Architecture:

@@ -10,16 +10,6 @@ from conrepair.runtime.errors import FetchError
 from conrepair.runtime.words import meant
 from conrepair.zoo.packages import PackageArchive, ProgressCallback, fetch
 
-__all__ = [
-    "MODELS",
-    "PHOTOS",
-    "PHOTO_COLLECTIONS",
-    "ZooModel",
-    "ZooPhotos",
-    "zoo_model",
-    "zoo_photos",
-]
-
 
 @dataclass(frozen=True)
 class ZooModel:

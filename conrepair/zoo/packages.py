@@ -22,8 +22,6 @@ from conrepair.runtime.files import sha256_of, storage_error
 from conrepair.runtime.outside.package_index import package_index
 from conrepair.runtime.scratch import scratch_folder
 
-__all__ = ["PackageArchive", "cache_folder", "fetch"]
-
 ProgressCallback = Callable[[str, int, int], None]
 """Called with (archive name, bytes so far, bytes in all or 0)."""
 

@@ -12,8 +12,6 @@ from conrepair.equations.expression import names_in, parse
 from conrepair.equations.operators import EQUATIONS, OTHERS
 from conrepair.operators.all_operators import OPERATORS
 
-__all__ = ["FORMS"]
-
 _EQUATIONS = [*EQUATIONS.items(), *((call.partition("(")[0], text) for call, text in OTHERS)]
 
 

@@ -16,8 +16,6 @@ from conrepair.equations.arrays import value_of
 from conrepair.equations.expression import horner
 from conrepair.operators.record import Array, Function
 
-__all__ = ["ADDED", "LOG_2", "ONE_BY_ONE", "PIECES", "Form", "computing", "forms_of"]
-
 LOG_2 = math.log(2.0)
 _ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 _TANH_LAST, _ERF_LAST = 4.89352455891786e-03, 1.60960333262415e-02

@@ -6,8 +6,6 @@ import math
 
 from conrepair.accuracy.naive.form import LOG_2, Form, computing, forms_of
 
-__all__ = ["FUNCTIONS"]
-
 _RATIONAL = "a rational function whose last product is subnormal below 1e-36"
 _TINY, _BELOW, _GROWS = "loses its digits for tiny x", "loses its digits from -5 down", "the error grows with |x|"
 _NEGATIVE, _LEFT = "e^x - 1: loses its digits for tiny negative x", "loses its digits below -2"

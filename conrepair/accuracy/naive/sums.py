@@ -10,8 +10,6 @@ import numpy as np
 from conrepair.accuracy.naive.form import ADDED, ONE_BY_ONE, PIECES, Form, computing, forms_of
 from conrepair.operators.record import Array
 
-__all__ = ["SUMS"]
-
 _BY_SQUARES = "the variance by E[x^2] - E[x]^2: loses its digits where the mean is larger than the spread"
 _BARE = "e^x without the largest taken out: infinite from 89 on"
 _PRODUCTS = "Conv, Conv 1x1, Conv by width, Conv depthwise, ConvTranspose, MatMul, MatMul of inputs, Gemm"

@@ -7,7 +7,5 @@ from conrepair.accuracy.operators.elementwise import BINARY, UNARY
 from conrepair.accuracy.operators.normalizations import NORMALIZATIONS
 from conrepair.accuracy.operators.sums import PRODUCTS, REDUCTIONS, WINDOWS
 
-__all__ = ["FAMILIES"]
-
 _ALL = (UNARY, BINARY, REDUCTIONS, NORMALIZATIONS, PRODUCTS, WINDOWS)
 FAMILIES: dict[str, tuple[Case, ...]] = {cases[0].family: cases for cases in _ALL}

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from conrepair.operators.record import Array
 
-__all__ = ["BLOCKS", "FEW", "Case"]
-
 # Sizes around those at which kernels take several values at once, or cut a loop into blocks.
 BLOCKS = (1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 FEW = (3, 8, 17, 64, 129, 1000, 4096)

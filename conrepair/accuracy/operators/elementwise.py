@@ -13,8 +13,6 @@ from conrepair.operators.functions import FUNCTIONS
 from conrepair.operators.pairs import PAIRS
 from conrepair.operators.record import Array
 
-__all__ = ["BINARY", "UNARY"]
-
 _ELSEWHERE = {"comparison", "arithmetic.remainder"}  # the latter ONNX has of whole numbers alone, but for fmod
 _PAIRS = {
     **{name: f"{name}(a, b)" for name, item in PAIRS.items() if item.family not in _ELSEWHERE and not item.logical},

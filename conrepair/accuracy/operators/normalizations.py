@@ -10,8 +10,6 @@ import numpy as np
 from conrepair.accuracy.operators.case import FEW, Case
 from conrepair.operators.record import Array
 
-__all__ = ["NORMALIZATIONS"]
-
 _Scale = Callable[[Array, Array], Array]
 _CHANNELS = 4
 _SIDES = (3, 8, 17, 33)

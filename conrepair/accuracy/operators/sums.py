@@ -9,8 +9,6 @@ import numpy as np
 from conrepair.accuracy.operators.case import BLOCKS, FEW, Case
 from conrepair.operators.record import Array
 
-__all__ = ["PRODUCTS", "REDUCTIONS", "WINDOWS"]
-
 _SUMS = ("ReduceSum", "ReduceMean", "CumSum")
 _SCALES: dict[str, Callable[[Array, Array], Array]] = {
     "ReduceLogSum": lambda y, x: np.abs(y) + np.abs(x).sum(-1, keepdims=True) / np.abs(x.sum(-1, keepdims=True)),

@@ -15,8 +15,6 @@ from conrepair.runtime.errors import ConfigError, ConversionError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.reach import CONFINED, GPU, NETWORK
 
-__all__ = ["BACKEND", "TvmBackend"]
-
 
 class TvmBackend(Compiler):
     """See `conrepair.backends.base.Compiler`."""

@@ -24,9 +24,6 @@ from conrepair.runtime.files import sha256_of, write_json, write_text
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.words import lines_of, meant
 
-__all__ = ["BUILD", "build", "compile_module", "taken", "unobservable"]
-
-
 # Which compiler makes a library of what TVM generates: this machine's, a cross-compiler, or the device's own.
 
 _COMPILERS = ("g++", "clang++", "c++", "gcc", "clang")

@@ -8,8 +8,6 @@ from typing import Any
 
 from conrepair.backends.tvm.naming import MAIN, bindings_of, identity
 
-__all__ = ["CALLS", "Calls", "KernelCall", "ModelOperator", "calls_of"]
-
 CALLS = "calls.json"
 
 

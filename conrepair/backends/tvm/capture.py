@@ -18,8 +18,6 @@ from conrepair.frameworks.runnable import Array
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import write_json
 
-__all__ = ["KERNELS", "capture", "load_calls"]
-
 KERNELS = "kernels.json"
 _ARRAYS = "kernels"
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CpuLoops", "tile_of"]
-
 # Floats in a vector, by the processor's feature: `llvm_get_vector_width` would tell of this machine, not the target.
 _LANES = {"avx512f": 16, "avx": 8}
 _PLAIN = 4

@@ -16,16 +16,6 @@ from unittest import mock
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError, ConversionError
 
-__all__ = [
-    "CUBIN",
-    "EXACT",
-    "arithmetic",
-    "check_architecture",
-    "compile_source",
-    "find_compiler",
-    "what_was_compiled",
-]
-
 CUBIN = "device.cubin"
 _SOURCE = "device.cu"
 _COMPILER, _DISTRIBUTION = "nvcc", "nvidia-cuda-nvcc"

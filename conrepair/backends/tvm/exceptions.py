@@ -9,8 +9,6 @@ from conrepair.backends.tvm.calls import Calls
 from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.naming import MAIN, bindings_of, identity
 
-__all__ = ["with_exceptions"]
-
 _OPAQUE = 8  # relax's kOpaque: never fused with anything
 _SCHEDULES = ("ApplyTuned", "ScheduleCPU")
 

@@ -9,8 +9,6 @@ from conrepair.backends.tvm.calls import Calls, calls_of
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.naming import MAIN, bindings_of, identity, renamed
 
-__all__ = ["Following"]
-
 
 class Following:
     """Follows names through passes.

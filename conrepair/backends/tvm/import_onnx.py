@@ -25,9 +25,6 @@ from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.rewrites.building import Builder, main_nodes
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["definite_onnx", "import_model", "importable", "relax_of_onnx", "write_definite"]
-
-
 # What TVM's ONNX importer stops at or misreads, written as it takes it; each result is the same.
 
 

@@ -15,8 +15,6 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.runtime.files import copy_whole
 
-__all__ = ["import_model"]
-
 _FILE = "imported.tflite"
 
 

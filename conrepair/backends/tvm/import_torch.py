@@ -13,8 +13,6 @@ from conrepair.backends.tvm.options import TvmOptions
 from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.frameworks.model import Model
 
-__all__ = ["import_model"]
-
 _FILE = "imported.pt2"
 
 

@@ -15,8 +15,6 @@ from conrepair.data.symbolic_sizes import declaration
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["Imported", "definite", "import_error"]
-
 
 @dataclass(frozen=True)
 class Imported:

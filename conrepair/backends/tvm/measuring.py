@@ -6,8 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Tally", "builder", "runner"]
-
 _REPEATS = 3
 _LEAST_MILLISECONDS = 10
 _SEED = 0

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["bindings_of", "identity", "named", "renamed"]
-
 MAIN = "main"
 _PREFIX = "tensor_"
 

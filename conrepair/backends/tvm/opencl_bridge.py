@@ -11,8 +11,6 @@ from typing import Any
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import write_json, write_text
 
-__all__ = ["PLANS", "PROGRAM", "Kernels", "bridged"]
-
 _AXES = "xyz"
 _LAUNCH = "tirx.call_ffi_kernel"
 _DATA = "tirx.buffer_data"

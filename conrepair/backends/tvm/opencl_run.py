@@ -18,8 +18,6 @@ from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM
 from conrepair.runtime.errors import DeviceError
 from conrepair.runtime.libraries import missing_text
 
-__all__ = ["SETTING", "find_device", "name_processor", "processor", "register_kernels"]
-
 SETTING = "POCL_LLVM_CPU_NAME"
 _UNKNOWN = b"generic"
 _VERSION = "PoCL 3.0"

@@ -14,8 +14,6 @@ from conrepair.backends.tvm.settings import SETTINGS, check_passes
 from conrepair.backends.tvm.target import TargetText, parse_target
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["IMPORTER_FORMATS", "TvmOptions", "read_options"]
-
 IMPORTER_FORMATS = ("onnx", "torch", "tflite")
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = ["MANDATORY", "PassesRun", "check_left_out", "pass_of"]
-
 # They only call others, which are named in their place.
 _SEQUENCES = {"sequential", "_pipeline"}
 # Learned with TVM 0.27: networks were built for llvm (O3 and FastMathTransform) without each pass that ran, and

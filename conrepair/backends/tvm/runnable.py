@@ -16,8 +16,6 @@ from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
 from conrepair.runtime.words import lines_of
 
-__all__ = ["TvmRunnable", "arrays_of"]
-
 _ALL_CORES, _BIG_CORES = -1, 1  # the latter with 0 threads is TVM's default: as many as there are
 
 

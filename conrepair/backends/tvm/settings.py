@@ -16,18 +16,6 @@ from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = [
-    "CATALOGUE",
-    "SETTINGS",
-    "TUNED",
-    "BuildContext",
-    "PlacedPass",
-    "check_passes",
-    "explain",
-    "gpu_fallback",
-    "steps_of",
-]
-
 _LOG = logging.getLogger(__name__)
 
 

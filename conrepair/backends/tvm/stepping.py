@@ -13,8 +13,6 @@ from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.frameworks.runnable import Array
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["Stepping", "Visit"]
-
 Visit = Callable[[KernelCall, Sequence[Array]], None]
 """Gets each call that ran, and copies of what it wrote."""
 

@@ -16,8 +16,6 @@ from conrepair.backends.tvm.cuda import EXACT
 from conrepair.backends.tvm.options import TvmOptions
 from conrepair.backends.tvm.passes_run import MANDATORY, pass_of
 
-__all__ = ["arithmetic", "switches", "without"]
-
 _VECTORIZE, _FAST_MATH = "vectorize", "fast_math"
 _SCALAR = 'tvm.transform.PassContext(opt_level=3, config={"tirx.disable_vectorize": True})'
 _ARITHMETIC = ("-mcpu=", "-mattr=", "-fast-math")

@@ -12,8 +12,6 @@ from conrepair.backends.tvm.rpc.device import RpcDevice
 from conrepair.runtime.errors import ConfigError, DeviceError
 from conrepair.runtime.words import lines_of
 
-__all__ = ["KINDS", "TargetText", "check_device", "needs_bridge", "parse_target"]
-
 
 def check_device(kind: str, device: RpcDevice | None = None) -> str:
     """Make sure that there's a device, before anything is built for it.

@@ -17,8 +17,6 @@ from typing import Any
 from conrepair.backends.tvm.target import needs_bridge
 from conrepair.runtime.errors import ConfigError, ConversionError, DeviceError
 
-__all__ = ["DATABASE", "check_tuning", "trials_done", "tuned_schedules"]
-
 DATABASE = "tuning"
 _RECORDS = "database_tuning_record.json"
 _TALLY = "done"

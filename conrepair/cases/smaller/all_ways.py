@@ -11,8 +11,6 @@ from conrepair.cases.smaller.nodes import NODES
 from conrepair.cases.smaller.shapes import SHAPES
 from conrepair.cases.smaller.values import VALUES, WEIGHTS
 
-__all__ = ["WAYS"]
-
 
 def _left_out(draft: Draft) -> list[Change]:
     return [

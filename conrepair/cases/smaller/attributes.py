@@ -9,8 +9,6 @@ import onnx
 
 from conrepair.cases.draft import Change, Draft, Level
 
-__all__ = ["ATTRIBUTES"]
-
 _WHOLE = (onnx.AttributeProto.INT, onnx.AttributeProto.INTS)
 
 

@@ -9,8 +9,6 @@ import onnx
 
 from conrepair.cases.draft import Change, Draft, Level, needed
 
-__all__ = ["NODES"]
-
 
 def _outputs(draft: Draft) -> list[Change]:
     """Outputs that can be spared, with all that only they need."""

@@ -16,9 +16,6 @@ from conrepair.cases.case import Array
 from conrepair.cases.draft import Change, Draft, Level
 from conrepair.cases.smaller.values import put_weight, weights
 
-__all__ = ["SHAPES"]
-
-
 _Window = Callable[[int], range]
 """What is kept of an axis of a size."""
 

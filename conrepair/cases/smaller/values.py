@@ -13,8 +13,6 @@ from conrepair.cases.case import Array
 from conrepair.cases.draft import Change, Draft, Level
 from conrepair.metrics.ulps import is_number, is_real
 
-__all__ = ["SIMPLER", "VALUES", "WEIGHTS", "put_weight", "rounded", "weights"]
-
 _BLOCKS = 16  # of an array, each of which may become simpler by itself
 
 Simpler = Callable[[Array], Array]

@@ -21,8 +21,6 @@ from conrepair.runtime.progress import say
 from conrepair.runtime.words import complain
 from conrepair.verbs.trace import Accuracy
 
-__all__ = ["accuracy"]
-
 _PIPED = 200
 
 

@@ -15,8 +15,6 @@ from conrepair.runtime.errors import ConfigError, ExitCode
 from conrepair.runtime.progress import say
 from conrepair.zoo.architectures import FAMILIES, select
 
-__all__ = ["architectures"]
-
 _MEMORY_SHARE = 0.8
 
 

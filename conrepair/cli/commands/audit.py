@@ -15,8 +15,6 @@ from conrepair.pipeline.audit import run_and_write
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
 
-__all__ = ["audit_and_report", "run_config"]
-
 
 def run_config(options: argparse.Namespace) -> int:
     """Run a configured audit, write its folder, show the summary.

@@ -24,8 +24,6 @@ from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import say
 from conrepair.verbs.options import Build
 
-__all__ = ["build"]
-
 
 def build(options: argparse.Namespace) -> int:
     """Compile a file for a target, without running it; or list the passes.

@@ -17,8 +17,6 @@ from conrepair.runtime.trimming import StoredEntry, entries, trim
 from conrepair.runtime.user_cache import FOLDER, LIMIT, UserCache, set_limit, user_cache
 from conrepair.runtime.words import complain, printable
 
-__all__ = ["cache"]
-
 
 def cache(options: argparse.Namespace) -> int:
     """Show what's kept, or clear it; set its limit where one is given.

@@ -14,8 +14,6 @@ from conrepair.pipeline.verbs import compare_pair
 from conrepair.report.audit_folder import write_audit
 from conrepair.verbs.options import Compare
 
-__all__ = ["compare"]
-
 
 def compare(options: argparse.Namespace) -> int:
     """Compare two files by their answers."""

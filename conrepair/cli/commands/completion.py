@@ -10,8 +10,6 @@ from conrepair.cli.main import command_line
 from conrepair.cli.parser import Parser, Verbs, path_kind
 from conrepair.runtime.progress import say
 
-__all__ = ["completion", "script_of"]
-
 _COMPLETED = {"file": shtab.FILE, "folder": shtab.DIRECTORY}
 
 

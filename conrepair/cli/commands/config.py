@@ -23,8 +23,6 @@ from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
 
-__all__ = ["config"]
-
 
 def config(options: argparse.Namespace) -> int:
     """Check a configuration, or rewrite one of the older form; the exit code."""

@@ -21,8 +21,6 @@ from conrepair.runtime.path_text import model_path, real_path
 from conrepair.runtime.progress import say
 from conrepair.verbs.options import Convert
 
-__all__ = ["convert"]
-
 
 def convert(options: argparse.Namespace) -> int:
     """Convert a file along a route, and compare the result with its source.

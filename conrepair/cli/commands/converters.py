@@ -7,8 +7,6 @@ import argparse
 from conrepair.converters.listing import listing
 from conrepair.runtime.progress import say
 
-__all__ = ["converters"]
-
 
 def converters(_: argparse.Namespace) -> int:
     """Print the list of converters; the exit code."""

@@ -30,8 +30,6 @@ from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Failure, Job, Workers
 from conrepair.zoo.packages import cache_folder
 
-__all__ = ["doctor"]
-
 _PROBES = {  # the package that each stands for
     "torch": "torch",
     "torchvision": "torchvision",

@@ -19,8 +19,6 @@ from conrepair.runtime.outside.environments import (
 from conrepair.runtime.outside.releases import made_releases, named_environment
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 
-__all__ = ["environments"]
-
 
 def environments(options: argparse.Namespace) -> int:
     """List all, or make or remove one.

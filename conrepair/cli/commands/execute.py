@@ -24,8 +24,6 @@ from conrepair.runtime.progress import say
 from conrepair.runtime.words import complain
 from conrepair.verbs.options import Compiled, Execute
 
-__all__ = ["execute"]
-
 _TEXTS = 5  # that are listed
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from conrepair.config.fuzz import FuzzConfig
     from conrepair.config.model import AuditConfig
 
-__all__ = ["fuzz", "fuzz_configured"]
-
 
 def fuzz(options: argparse.Namespace) -> int:
     """Run a campaign, or try findings again.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from conrepair.config.generate import GenerateConfig
     from conrepair.config.model import AuditConfig
 
-__all__ = ["generate_configured", "generate_networks", "tell_generated"]
-
 _LISTED = 10
 _LETTERS = 200
 

@@ -13,8 +13,6 @@ from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import say
 from conrepair.verbs.options import Inputs
 
-__all__ = ["inputs"]
-
 
 def inputs(options: argparse.Namespace) -> int:
     """Draw a model's inputs, or prepare its data, and write them.

@@ -17,8 +17,6 @@ from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import output_console, say
 
-__all__ = ["inspect"]
-
 _EXAMPLE = "batch,3,224,224"
 
 

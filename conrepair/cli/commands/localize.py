@@ -14,8 +14,6 @@ from conrepair.report.folder import check_folder
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.options import Localize
 
-__all__ = ["localize"]
-
 
 def localize(options: argparse.Namespace) -> int:
     """Localize between a source and each of its targets, with the models between them if they are given.

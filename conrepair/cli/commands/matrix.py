@@ -14,8 +14,6 @@ from conrepair.runtime.files import put_text
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.progress import ProgressDisplay, say
 
-__all__ = ["matrix"]
-
 
 def matrix(options: argparse.Namespace) -> int:
     """Run the matrix of a configuration, write it as Markdown, and the folders of its audits.

@@ -36,8 +36,6 @@ from conrepair.runtime.store import journals
 from conrepair.runtime.workers import Success
 from conrepair.verbs.options import Repair
 
-__all__ = ["apply", "repair", "repaired"]
-
 _UNFINISHED = ".conrepair-unfinished"
 
 

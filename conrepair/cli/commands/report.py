@@ -27,8 +27,6 @@ from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import output_console, say
 
-__all__ = ["report"]
-
 _MOST = 2  # runs that are compared
 _SHOWN = 10
 

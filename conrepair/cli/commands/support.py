@@ -15,8 +15,6 @@ from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 
-__all__ = ["HEADER", "cells_of", "show_support"]
-
 HEADER = ("operator", "takes", "element types", "axes", "never taken", "refusals")
 """Names of a row's cells."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
     from conrepair.config.trace import TraceConfig
 
-__all__ = ["trace", "trace_configured"]
-
 
 def trace(options: argparse.Namespace) -> int:
     """Trace a file, or all of a folder: on a cluster as many at once as run there.

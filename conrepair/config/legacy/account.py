@@ -12,8 +12,6 @@ from pydantic import BaseModel
 
 from conrepair.config.legacy.paths import PathFinder
 
-__all__ = ["ONE_FOLDER", "UNREAD", "Account", "AccountEntry", "Context", "KeyOutcome", "grouped"]
-
 UNREAD = "the older tool never read it"
 ONE_FOLDER = "all that is written lies below `output` (generated/), in a folder of the audit's name"
 _INDEX = re.compile(r"\[\d+\]")

@@ -8,8 +8,6 @@ from typing import Any, get_args
 from conrepair.config.legacy.account import Context, KeyOutcome
 from conrepair.config.model import InputConfig
 
-__all__ = ["account_for_input", "declared_input"]
-
 _TYPES: tuple[str, ...] = get_args(InputConfig.model_fields["dtype"].annotation)
 
 

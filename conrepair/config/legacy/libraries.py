@@ -12,8 +12,6 @@ from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of,
 from conrepair.config.legacy.routes import LegacyRoute, direction, route_of, switched_off
 from conrepair.config.legacy.schema import LegacyLibrary, LegacyModel
 
-__all__ = ["Wish", "translate_library"]
-
 _IGNORED = {
     "load": "what `model` is shows by itself",
     "converted_lib_model_name": UNREAD,

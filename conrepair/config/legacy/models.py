@@ -14,8 +14,6 @@ from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of,
 from conrepair.config.legacy.routes import direction
 from conrepair.config.legacy.schema import LegacyModel, LegacyPaths
 
-__all__ = ["translate_model"]
-
 _IGNORED = dict.fromkeys(
     (
         "load",

@@ -12,8 +12,6 @@ from conrepair.config.legacy.paths import PathFinder
 from conrepair.frameworks.formats import BY_SUFFIX
 from conrepair.runtime.path_text import path_problem
 
-__all__ = ["CannotDoError", "LegacyOrigin", "origin_of"]
-
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _TORCHVISION = re.compile(r"(?:torchvision_models|torchvision\.models)\.([a-z]\w*)")
 _KERAS = re.compile(r"(?:tensorflow\.|tf\.)?keras\.applications\.(?:[a-z]\w*\.)*([A-Z]\w*)")

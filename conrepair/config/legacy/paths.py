@@ -10,8 +10,6 @@ from pathlib import Path
 
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["ModelNames", "PathFinder", "model_name"]
-
 _LETTERS = 90  # of a name, with a few left for a number
 
 

@@ -17,8 +17,6 @@ from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.words import complain
 
-__all__ = ["LoadedConfig", "account_lines", "is_legacy", "load_for_run", "moved", "read_any", "runnable_config"]
-
 # Keys that our form doesn't have, and that aren't a slip of the pen away from one it has.
 _TOP = frozenset(
     {

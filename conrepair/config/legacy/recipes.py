@@ -11,8 +11,6 @@ from pydantic import BaseModel
 from conrepair.config.legacy.account import Account, KeyOutcome
 from conrepair.config.legacy.origins import CannotDoError
 
-__all__ = ["Recipe", "account_for_size", "recipe_of", "recipe_words", "sized"]
-
 Recipe = str | dict[str, Any]
 
 # What each module of keras.applications has as preprocess_input; the first that fits counts.

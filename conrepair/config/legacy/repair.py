@@ -14,8 +14,6 @@ from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of,
 from conrepair.config.legacy.schema import LegacyModel, LegacyRepair, LegacyRepairModel, LegacyRepairSettings
 from conrepair.graph.kinds import EditKind
 
-__all__ = ["RepairInput", "RepairRequest", "translate_repair"]
-
 _PATH = "$.model_repair_config"
 _LEAST_SAMPLE = 2
 # Wishes that are sorts of edits; the older tool had them on where nothing is said.

@@ -8,8 +8,6 @@ from typing import Any
 
 from conrepair.config.legacy.origins import CannotDoError
 
-__all__ = ["LegacyRoute", "direction", "route_of", "switched_off"]
-
 _FORMATS = {
     "tf": "tensorflow",
     "tensorflow": "tensorflow",

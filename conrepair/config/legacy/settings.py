@@ -9,8 +9,6 @@ from typing import Any
 from conrepair.config.legacy.account import UNREAD, Context, KeyOutcome
 from conrepair.config.legacy.schema import LegacyConfig, LegacyDevice, LegacyModel
 
-__all__ = ["PASSES", "account_for_settings", "backends_of", "dataset_of", "stages_of"]
-
 _UNREAD = {
     "note": "a comment",
     "initial_analysis_enabled": UNREAD,

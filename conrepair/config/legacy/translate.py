@@ -19,8 +19,6 @@ from conrepair.config.load import explain, parse_config
 from conrepair.config.model import AuditConfig
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["Translation", "translate"]
-
 
 @dataclass(frozen=True)
 class Translation:

@@ -13,8 +13,6 @@ from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.frameworks.keras import KerasRunnable
 from conrepair.frameworks.model import Model, from_json
 
-__all__ = ["main"]
-
 
 def main(arguments: dict[str, Any]) -> dict[str, Any]:
     """Convert.

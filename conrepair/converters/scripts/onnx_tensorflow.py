@@ -6,8 +6,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-__all__ = ["float32_file", "main"]
-
 # onnx2tf tries NHWC pictures of this name, in the working directory, before it downloads them.
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 

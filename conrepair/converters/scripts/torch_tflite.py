@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["main"]
-
 
 def main(arguments: dict[str, Any]) -> dict[str, Any]:
     """Convert.

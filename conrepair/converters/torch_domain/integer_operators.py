@@ -18,8 +18,6 @@ from torch import Tensor
 
 from conrepair.onnx_passes.sizes import ARITHMETIC, MOVING, Sizes, each, integers, quotient, reduced
 
-__all__ = ["OPERATORS", "listed", "tensor_of"]
-
 
 def listed(value: Any) -> list[Any]:
     """Integers and symbols of a vector, wherever they come from."""

@@ -17,8 +17,6 @@ from conrepair.converters.torch_domain.recurrent import RECURRENT
 from conrepair.converters.torch_domain.tensor_operators import OPERATORS, OTHERS
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["DOMAIN", "REPLACED", "mark_integers"]
-
 DOMAIN = "conrepair"
 """Of operators that take and give integers."""
 

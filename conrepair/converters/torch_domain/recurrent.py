@@ -11,8 +11,6 @@ from torch import Tensor
 from conrepair.converters.torch_domain.integer_operators import listed
 from conrepair.onnx_passes.sizes import Sizes
 
-__all__ = ["RECURRENT"]
-
 _GATES = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1)}
 """For each of PyTorch's gates, its place among ONNX's."""
 

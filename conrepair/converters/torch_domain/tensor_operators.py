@@ -15,8 +15,6 @@ from conrepair.converters.torch_domain.integer_operators import listed, tensor_o
 from conrepair.importer.interpolation import Axis, coordinates, cubic, linear, nearest, weights
 from conrepair.onnx_passes.sizes import Sizes, slice_of
 
-__all__ = ["OPERATORS", "OTHERS", "SEVERAL"]
-
 
 def _reshape(tensor: Tensor, shape: Sizes, allowzero: int = 0) -> Tensor:
     sizes = listed(shape)

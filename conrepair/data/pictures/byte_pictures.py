@@ -14,8 +14,6 @@ from conrepair.data.pictures.recipe import Recipe, apply_numeric
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Preparation", "channels_last", "in_words", "likely_recipes", "taken_apart", "to_bytes", "to_reals"]
-
 _BYTE = "uint8"
 _OFF_GRID = 0.02  # of a byte: single precision leaves a thousandth
 _PORTIONS = Recipe(name="portions of 1", divisor=255.0)

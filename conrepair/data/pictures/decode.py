@@ -23,8 +23,6 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from conrepair.runtime.errors import DataError
 
-__all__ = ["decode_picture", "photo_formats", "photo_suffixes"]
-
 # Formats that Pillow names but that it can't decode alone: EPS starts Ghostscript (which we don't
 # want a file named .jpg to do), WMF needs Windows, and the others are stubs for other libraries.
 _NOT_PHOTOS = frozenset({"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"})

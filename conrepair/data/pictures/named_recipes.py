@@ -9,8 +9,6 @@ from conrepair.data.pictures.recipe import Recipe
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.words import meant
 
-__all__ = ["RECIPES", "named_recipe"]
-
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
 

@@ -21,8 +21,6 @@ from conrepair.runtime.errors import DataError
 from conrepair.runtime.ordinary_file import NotOrdinaryError, kind_of_file, read_ordinary
 from conrepair.runtime.path_text import in_utf8, real_path
 
-__all__ = ["LabelSource", "Photo", "PhotoSet", "read_photo_folder"]
-
 LabelSource = Literal["auto", "subfolders", "filenames", "none"] | Path
 
 _LABELS_FILE = "labels.csv"

@@ -26,8 +26,6 @@ from conrepair.data.pictures.recipe import SpatialRecipe, apply_spatial
 from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.files import storage_error
 
-__all__ = ["PhotoPreparation", "PreparedPhotos", "wait_for_photos"]
-
 _PIXELS = "pixels.npy"
 _READY = "ready"
 _FAILED = -1

@@ -22,20 +22,6 @@ from PIL import Image
 from conrepair.data.pictures.resample import place_within, resize_bilinear, resize_nearest, surround
 from conrepair.runtime.errors import DataError
 
-__all__ = [
-    "Channels",
-    "Fit",
-    "Interpolation",
-    "Layout",
-    "Recipe",
-    "Resampler",
-    "SpatialRecipe",
-    "apply_numeric",
-    "apply_spatial",
-    "recipe_fields",
-    "write_recipe",
-]
-
 Fit = Literal["stretch", "crop", "pad", "none"]
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"]
 Resampler = Literal["pillow", "tensorflow"]

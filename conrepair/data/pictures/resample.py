@@ -13,8 +13,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["place_within", "resize_bilinear", "resize_nearest", "surround"]
-
 
 def resize_bilinear(pixels: npt.NDArray[np.generic], height: int, width: int) -> np.ndarray:
     """Resizes as ``tf.image.resize(pixels, (height, width), "bilinear")``.

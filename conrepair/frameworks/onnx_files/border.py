@@ -17,8 +17,6 @@ import onnx
 
 from conrepair.frameworks.proto_file import inner_graphs, opset_of
 
-__all__ = ["Border", "is_plain_border", "plain_border", "written_border"]
-
 _WIDER = {
     **dict.fromkeys(
         ("BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1"),

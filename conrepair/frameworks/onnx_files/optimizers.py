@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["OPTIMIZERS", "needed"]
-
 OPTIMIZERS = (
     "EliminateIdentity",
     "EliminateSlice",

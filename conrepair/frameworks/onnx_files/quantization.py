@@ -7,8 +7,6 @@ from onnx import numpy_helper
 
 from conrepair.data.tensor_spec import Quantization
 
-__all__ = ["MOVING", "io_quantization"]
-
 MOVING = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
 

@@ -21,8 +21,6 @@ from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.proto_file import ONNX_DOMAIN, opset_of, read_proto
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["NotReadableError", "as_read", "newest_read", "read_copy"]
-
 _LEAST = (10, 21)  # IR version and opset that any ONNX Runtime that conrepair runs with reads
 
 

@@ -15,8 +15,6 @@ from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.proto_file import inner_graphs, read_by, read_proto
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["make_well_formed", "write_well_formed"]
-
 
 def make_well_formed(proto: onnx.ModelProto) -> tuple[str, ...]:
     """Keep one of what a graph defines twice alike, sort its nodes, and give them names of their own, in place.

@@ -19,8 +19,6 @@ from conrepair.frameworks.screening.admission import admitted
 from conrepair.frameworks.torch import dtype_name, exported_inputs, flatten
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["read"]
-
 _CAST = "aten._to_copy.default"
 
 

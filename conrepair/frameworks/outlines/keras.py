@@ -18,8 +18,6 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.runtime.archive import is_archive, opened_archive
 
-__all__ = ["outline"]
-
 
 def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""

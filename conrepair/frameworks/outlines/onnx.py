@@ -18,8 +18,6 @@ from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import shortened
 
-__all__ = ["check", "outline"]
-
 _OF_DATA = {".data", ".bin", ".weights", ".weight", ".onnx_data"}
 _MOST = 4
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from conrepair.frameworks.model import Description, Model
 
-__all__ = ["Outline", "counted", "outline"]
-
 _MOST = 6
 
 

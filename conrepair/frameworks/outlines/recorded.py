@@ -10,8 +10,6 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.errors import DataError, ModelLoadError
 
-__all__ = ["FRAMEWORK"]
-
 
 class Recorded:
     """What stands in a framework's place."""

@@ -10,8 +10,6 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["refusal"]
-
 _NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
 _NO_TYPE = re.compile(r"MLDataType for: tensor\((\w+)\)|Type 'tensor\((complex\w+)\)' of input parameter")
 _NO_LOCALE = re.compile(r"Failed to construct locale with name:\s*([\w.@-]+?)(?::|\s|$)")

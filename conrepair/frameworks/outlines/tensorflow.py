@@ -19,8 +19,6 @@ from conrepair.frameworks.screening.tensorflow_calls import GraphCalls
 from conrepair.frameworks.states.tensorflow import states_in
 from conrepair.frameworks.tensorflow import narrower_type, preferred_signature
 
-__all__ = ["outline"]
-
 
 def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""

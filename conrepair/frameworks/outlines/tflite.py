@@ -10,8 +10,6 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.frameworks.screening.tflite import dtype_of, kind_of, tables_of
 
-__all__ = ["outline"]
-
 _MARK, _FLEX = b"TFL3", "Flex"
 # Custom operators that every interpreter has (tensorflow/lite/core/kernels/register.cc).
 _KNOWN = {"NumericVerify", "Mfcc", "AudioSpectrogram", "TFLite_Detection_PostProcess"}

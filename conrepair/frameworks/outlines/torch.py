@@ -17,9 +17,6 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.runtime.archive import Archive, opened_archive
 
-__all__ = ["outline"]
-
-
 # Numbers in a TorchScript archive by their type, read from its pickle without making any object of it.
 
 _TYPES = {

@@ -15,8 +15,6 @@ from conrepair.frameworks.runnable import load_error, loading
 from conrepair.frameworks.screening.admission import admitted
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["describe_unrun"]
-
 
 def describe_unrun(model: Model) -> Outline:
     """Describe a file. Loading TorchScript and SavedModels runs what's in them, so they are only read.

@@ -16,8 +16,6 @@ from conrepair.runtime.archive import ArchiveError
 from conrepair.runtime.confinement import held
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["HOW_TO_TRUST", "UnusualContent", "admitted", "how_to_trust"]
-
 
 def how_to_trust(key: str, python: str = "") -> str:
     """What a person does who trusts a file.

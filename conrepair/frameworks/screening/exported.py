@@ -21,8 +21,6 @@ from conrepair.frameworks.screening.expressions import is_guard, is_size
 from conrepair.frameworks.screening.torch_operators import is_operator, reach_of
 from conrepair.runtime.archive import Archive, ArchiveError, check_unpacked, parsed_json
 
-__all__ = ["findings_of_program"]
-
 _MEMBER = re.compile(
     r"models/[\w.\-]+\.json|data/(weights|constants|sample_inputs)/[\w.\-]+|extra/.+|archive_(format|version)|byteorder"
     r"|\.data/\w+|version|\.format_version|\.storage_alignment"

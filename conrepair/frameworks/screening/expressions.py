@@ -13,8 +13,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["is_guard", "is_size"]
-
 _SYMBOL = re.compile(r"[a-z]{1,8}\d{1,5}")  # PyTorch counts up to the number
 _CONSTANTS = {
     "oo",

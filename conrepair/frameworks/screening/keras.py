@@ -17,8 +17,6 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.runtime.archive import Archive, ArchiveError, check_unpacked, is_archive, opened_archive, parsed_json
 
-__all__ = ["seal"]
-
 _CONFIG, _LEGACY, _WHAT = "config.json", "model_config", "its configuration"
 _MEMBER = re.compile(r"config\.json|metadata\.json|model(_\d+)?\.weights\.(h5|npz|json)|assets/.+")
 _HOLDING = {"JaxLayer", "FlaxLayer"}  # functions, as layers do that Keras refuses itself

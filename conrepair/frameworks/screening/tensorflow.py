@@ -23,8 +23,6 @@ from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.frameworks.screening.tensorflow_calls import GraphCalls
 from conrepair.runtime.archive import ArchiveError
 
-__all__ = ["seal"]
-
 _SAVED = "saved_model.pb"
 _DATA = ("variables", "assets")  # folders that a SavedModel's numbers and vocabularies are in
 _ASSETS = "saved_model_assets"  # a collection of them, in older files

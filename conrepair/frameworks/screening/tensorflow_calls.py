@@ -9,8 +9,6 @@ from typing import Any
 
 from conrepair.runtime.bounds import check_expansion
 
-__all__ = ["GraphCalls"]
-
 Place = tuple[str, str]
 """A node: the function that it's in ("" for the graph), and its name."""
 

@@ -18,8 +18,6 @@ from conrepair.frameworks.screening.exported import findings_of_program
 from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME, OF_NETWORK, reach_of
 from conrepair.runtime.archive import Archive, is_archive, opened_archive
 
-__all__ = ["seal"]
-
 _OF_SCRIPT = re.compile(
     r"(data|constants|traced_inputs)(\.pkl|/\w+)|code/.+\.(py|debug_pkl)|extra/.+|version|byteorder|\.data/\w+"
     r"|\.format_version|\.storage_alignment"

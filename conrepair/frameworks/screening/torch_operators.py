@@ -10,8 +10,6 @@ import importlib
 import re
 from typing import Any
 
-__all__ = ["CALLED_BY_NAME", "OF_NETWORK", "is_operator", "reach_of"]
-
 _FILES = r"from_file|read_file|write_file|save|load_tensor"
 _NETWORK = r"\w*c10d\w*|rpc|distributed|symm_mem|_dtensor"
 CALLED_BY_NAME = re.compile(rf"\b({_FILES})\b")

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["states_in", "states_of"]
-
 _ASSIGNS = re.compile(r"Assign(Add|Sub)?VariableOp|ResourceScatter\w+|ResourceStridedSliceAssign")
 _HANDLE = "VarHandleOp"
 _PASSES = {"Enter", "Identity", "NextIteration", "Switch"}  # a handle on

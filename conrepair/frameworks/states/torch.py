@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["states_of"]
-
 
 def states_of(program: torch.export.ExportedProgram) -> tuple[str, ...]:
     """Names of the buffers.

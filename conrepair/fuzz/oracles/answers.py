@@ -13,8 +13,6 @@ from conrepair.fuzz.oracles.numbers import differing
 from conrepair.fuzz.suspicion import THREADS, Suspicion
 from conrepair.truth.judging import LARGE, TEXTS, distances
 
-__all__ = ["again", "faces", "threads"]
-
 _KINDS = ("layout", "chance")  # of the second run, and of those behind it
 
 

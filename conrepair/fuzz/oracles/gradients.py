@@ -21,8 +21,6 @@ from conrepair.systems.system import Setting, System
 from conrepair.systems.wrapped import cotangent
 from conrepair.truth.disturbed import furthest, shaken, with_noise
 
-__all__ = ["Training", "gradients", "trained"]
-
 _MARGIN = 4.0  # what answers have to be off by until that's a finding: this is an estimate, too
 
 

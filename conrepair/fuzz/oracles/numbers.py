@@ -13,8 +13,6 @@ from conrepair.metrics.ulps import grid_of, is_number, is_real
 from conrepair.truth.disturbed import furthest, shaken, with_noise
 from conrepair.truth.judging import beside, distances, stored
 
-__all__ = ["allowance", "differing", "numbers", "spread"]
-
 _MARGIN = 4.0  # of an estimate
 _FAR = 0.1  # relative to an answer's size: further apart is no order of operations
 

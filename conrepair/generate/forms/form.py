@@ -8,8 +8,6 @@ from functools import cache
 from conrepair.generate.patterns.pattern import Pattern, Registry
 from conrepair.generate.specifications.specification import registered
 
-__all__ = ["QUOTA", "form", "forms", "written_forms"]
-
 QUOTA = 0.05
 """The share of networks that get a form, unless a configuration says another."""
 

@@ -21,9 +21,6 @@ from conrepair.generate.learned.trying import tried
 from conrepair.generate.pieces import Piece, operator_of
 from conrepair.onnx_passes.fold_constants import RANDOM
 
-__all__ = ["case_instances", "cases", "harvested_cases", "still_cases"]
-
-
 # What ONNX tests backends with: a case for each way in which an operator is used.
 
 

@@ -16,8 +16,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.generate.tensors import BOOL, FLOATS, INTEGERS
 
-__all__ = ["Closing"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -17,8 +17,6 @@ from conrepair.frameworks.identity import onnx_tensors
 from conrepair.generate.pieces import Piece
 from conrepair.generate.tensors import Range
 
-__all__ = ["MOST", "Instance", "instances_of", "plain", "range_of", "spread", "text_of_instances"]
-
 MOST = 4096
 """Elements that a tensor of an instance may have."""
 

@@ -13,8 +13,6 @@ from conrepair.generate.real.opened import OpenedFile, opened
 from conrepair.generate.real.units import units_of
 from conrepair.generate.tensors import REALS
 
-__all__ = ["harvest"]
-
 _FREE = 8
 """Elements that a constant of real numbers has at least to be tried with other values: it's a weight."""
 

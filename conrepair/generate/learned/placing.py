@@ -15,8 +15,6 @@ from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import REALS, TensorType, element_type
 from conrepair.generate.weaving import Weaver
 
-__all__ = ["ORIGIN", "Learned"]
-
 ORIGIN = "learned"
 """Of nodes that are instances, or lead to them."""
 

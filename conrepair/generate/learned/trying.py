@@ -20,8 +20,6 @@ from conrepair.generate.tensors import BOOL, FLOATS, INTEGERS, Range, TensorType
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.values.search import flaw_of
 
-__all__ = ["OPSETS", "tried"]
-
 Array = np.ndarray[Any, Any]
 
 OPSETS = range(17, 27)

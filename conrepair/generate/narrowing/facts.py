@@ -9,8 +9,6 @@ from typing import Any
 from conrepair.generate.setting import Setting
 from conrepair.generate.tensors import value_in
 
-__all__ = ["KINDS", "WEIGHTS", "Fact", "Facts", "facts_in", "facts_of", "sort_of"]
-
 Fact = tuple[str, str, Any]
 """The field of `Facts`, the name there, and the value."""
 

@@ -17,8 +17,6 @@ from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import type_variables
 from conrepair.generate.tensors import TensorType, value_in
 
-__all__ = ["FEWEST", "changed", "settings_of"]
-
 FEWEST = 20
 """Settings of each operator, at least."""
 

@@ -15,8 +15,6 @@ from conrepair.generate.narrowing.facts import KINDS, Fact, Facts, facts_in, fac
 from conrepair.generate.ports import Support
 from conrepair.generate.setting import Setting
 
-__all__ = ["Acceptance", "Narrowed", "NarrowingRow", "suspects", "taken_of"]
-
 _OWN = re.compile(r"\([^()]*\)|\b[tn]\d+(?:_\w+)?\b|/\S+|0x[0-9a-f]+|\d+")
 """What a refusal says of one model alone."""
 

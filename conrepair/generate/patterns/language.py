@@ -24,8 +24,6 @@ from conrepair.equations.expression import ITEM, Term, parse
 from conrepair.generate.patterns.parts import NAMES, WORDS, scalar
 from conrepair.generate.weaving import Body, Weaver
 
-__all__ = ["written"]
-
 _WORDS: dict[str, Callable[..., Any]] = dict(WORDS)
 _OF_NUMBERS = {item.__name__: item for item in (operator.add, operator.sub, operator.mul, operator.neg)}
 _OF_NUMBERS |= {"div": operator.truediv, "floordiv": operator.floordiv}

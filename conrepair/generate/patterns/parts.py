@@ -13,8 +13,6 @@ from conrepair.generate.ports import MAX_RANK, NotAllowedError
 from conrepair.generate.tensors import BOOL, FLOATS, NUMERIC, Range, element_type
 from conrepair.generate.weaving import Weaver
 
-__all__ = ["NAMES", "WORDS", "scalar"]
-
 _FLOAT = ("float32",)
 _AXES = (1, 2, 3, 4)
 

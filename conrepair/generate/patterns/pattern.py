@@ -10,8 +10,6 @@ from conrepair.generate.patterns.language import written
 from conrepair.generate.specifications.specification import registered
 from conrepair.generate.weaving import Body
 
-__all__ = ["Pattern", "Registry", "pattern", "patterns", "written_patterns"]
-
 
 @dataclass(frozen=True)
 class Pattern:

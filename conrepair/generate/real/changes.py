@@ -19,8 +19,6 @@ from conrepair.generate.symbolic import retyped
 from conrepair.generate.tensors import value_in
 from conrepair.generate.weaving import Weaver
 
-__all__ = ["CHANGES", "Changing"]
-
 _TRIES = 24
 """Settings that are drawn until one makes what is wanted."""
 

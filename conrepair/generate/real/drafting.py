@@ -22,8 +22,6 @@ from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType, element_type
 from conrepair.metrics.ulps import is_real
 
-__all__ = ["ORIGIN", "Base", "drafted"]
-
 Array = np.ndarray[Any, Any]
 
 ORIGIN = "real"

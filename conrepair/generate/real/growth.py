@@ -20,8 +20,6 @@ from conrepair.generate.real.opened import OpenedFile
 from conrepair.generate.real.units import Unit, cut, units_of
 from conrepair.generate.values.search import Settled, Settling
 
-__all__ = ["GrowingModel", "Grown", "grown_from"]
-
 Array = np.ndarray[Any, Any]
 
 _CUTS = 8

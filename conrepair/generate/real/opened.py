@@ -25,8 +25,6 @@ from conrepair.generate.values.drawn import drawn_values
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.words import lines_of
 
-__all__ = ["OpenedFile", "opened"]
-
 Array = np.ndarray[Any, Any]
 
 _LARGEST = 1 << 30

@@ -12,8 +12,6 @@ from conrepair.frameworks.proto_file import read_by
 from conrepair.generate.pieces import operator_of
 from conrepair.generate.real.opened import OpenedFile
 
-__all__ = ["Unit", "cut", "units_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Unit:

@@ -16,8 +16,6 @@ from conrepair.generate.shapes import AnyShape, Broadcast, Dims, Either, Lettere
 from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import TensorType
 
-__all__ = ["Equation", "terms_of"]
-
 _USUAL = (
     "ij,jk->ik",
     "bij,bjk->bik",

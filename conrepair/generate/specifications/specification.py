@@ -15,8 +15,6 @@ import onnx
 from conrepair.generate.setting import Setting
 from conrepair.onnx_passes.defaults import operator_called
 
-__all__ = ["Body", "Specification", "operator", "registered", "specifications"]
-
 Body = Callable[[Setting], None]
 Entry = TypeVar("Entry")
 

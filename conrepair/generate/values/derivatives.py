@@ -14,8 +14,6 @@ from conrepair.generate.graph import Node
 from conrepair.operators.all_operators import OPERATORS
 from conrepair.operators.record import Operator
 
-__all__ = ["gradients"]
-
 Array = np.ndarray[Any, Any]
 
 _LEAST, _MOST = 0.1, 1e3

@@ -12,8 +12,6 @@ from conrepair.generate.graph import Draft, Node, Tensor
 from conrepair.generate.values.derivatives import gradients
 from conrepair.metrics.ulps import grid_of, is_real
 
-__all__ = ["Descent"]
-
 Array = np.ndarray[Any, Any]
 
 _RATE, _DECAYS, _SMALL = 0.15, (0.8, 0.95), 1e-9

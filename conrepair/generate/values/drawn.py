@@ -9,8 +9,6 @@ import numpy as np
 
 from conrepair.generate.tensors import Range, TensorType, numpy_type
 
-__all__ = ["drawn_values"]
-
 _USUAL = 2.0
 
 

@@ -20,9 +20,6 @@ from conrepair.generate.values.descent import Descent
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.metrics.ulps import grid_of, is_real
 
-__all__ = ["EXTREMES", "Settled", "Settling", "extreme", "flaw_of"]
-
-
 Array = np.ndarray[Any, Any]
 
 # Values at the ends of what types and operators bear: tried on sources of a network that's finite already.

@@ -15,8 +15,6 @@ from conrepair.importer.patterns.attention import join_attention
 from conrepair.importer.patterns.equations import join_equations
 from conrepair.importer.patterns.rewriting import compute_constants
 
-__all__ = ["join_patterns"]
-
 
 def join_patterns(model: onnx_ir.Model) -> None:
     """Replace what exporters wrote out by single nodes, where that's the same."""

@@ -25,8 +25,6 @@ from conrepair.importer.values import Array
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.onnx_passes.rewrites.building import only_use
 
-__all__ = ["join_attention"]
-
 
 def join_attention(softmax: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
     """softmax(q k) v between projections, as torch.nn.MultiheadAttention is exported."""

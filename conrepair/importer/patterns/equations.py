@@ -11,8 +11,6 @@ from conrepair.importer.patterns.rewriting import graph_of, replace_value
 from conrepair.onnx_passes.infer_shapes import rank_of
 from conrepair.onnx_passes.initializers import constant_of, new_initializer
 
-__all__ = ["join_equations"]
-
 _COPIES = {"Cast", "Identity"}
 _TYPES = {onnx_ir.DataType.FLOAT, onnx_ir.DataType.DOUBLE}
 

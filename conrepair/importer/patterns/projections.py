@@ -14,16 +14,6 @@ from conrepair.importer.values import Array
 from conrepair.onnx_passes.initializers import constant_of
 from conrepair.onnx_passes.rewrites.building import only_use
 
-__all__ = [
-    "SCALING",
-    "Projection",
-    "projection_after",
-    "projection_behind",
-    "rank_three",
-    "separated",
-    "with_three_axes",
-]
-
 _LAYOUT = {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Identity", "Slice", "Split", "Gather"}
 SCALING = {"Mul", "Div"}
 

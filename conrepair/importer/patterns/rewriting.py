@@ -13,15 +13,6 @@ from conrepair.onnx_passes.computing import computing, leading_to
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = [
-    "agree",
-    "compute",
-    "compute_constants",
-    "graph_of",
-    "replace_value",
-    "scalar_steps",
-]
-
 _TOLERANCE = 2e-5
 _CHEAP = {"Cast", "Concat", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
 

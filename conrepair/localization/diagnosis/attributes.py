@@ -16,8 +16,6 @@ from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.layout import Layout
 from conrepair.localization.numbers import naming
 
-__all__ = ["AttributeDifference", "attribute_differences", "is_same_operator"]
-
 _AXES = {"axis", "axes"}
 _IGNORED = {  # the wiring says the first, layouts the next ones; the rest is for training, or a note
     *("constant_first", "batch_first", "return_sequences"),

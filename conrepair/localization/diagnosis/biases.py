@@ -10,8 +10,6 @@ from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.steps import Step
 
-__all__ = ["bias_lost_before", "with_whole_biases"]
-
 _Pair = tuple[Step | None, Step | None]
 _CHANNELS = {"Conv": 0, "MatMul": -1}
 

@@ -16,8 +16,6 @@ from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.numbers import naming
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["CarriedParameter", "are_other_numbers", "carried_differences", "carried_pairs"]
-
 _MOST_PARTS = 4
 
 

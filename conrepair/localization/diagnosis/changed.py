@@ -13,9 +13,6 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.numbers import naming
 from conrepair.runtime.words import telling
 
-__all__ = ["Found", "Values", "by_channel", "moved_on", "order_along", "order_words"]
-__all__ += ["portion_of", "reordered", "scaled", "some_rows", "span"]
-
 _SAMPLED_ROWS = 4096
 _PROJECTED = 24  # numbers that stand for a slice
 _MOST_PARTS = 8  # equal ones that are moved as they are, or taken apart

@@ -15,8 +15,6 @@ from conrepair.localization.diagnosis.functions import Values, compute, evaluate
 from conrepair.localization.diagnosis.region import Region, error_in, left_of
 from conrepair.localization.numbers import naming
 
-__all__ = ["Change", "Exchange", "exchanged_pieces", "fixing_change", "fixing_mutation", "number_of"]
-
 _MOST_NODES = 64
 _MOST_PAIRS = 24  # of layers that are tried for one another
 _MOST_VALUES = 1 << 20  # of the largest tensor

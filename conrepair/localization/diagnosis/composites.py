@@ -22,9 +22,6 @@ from conrepair.localization.diagnosis.turns import odd_ones
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.numbers import naming
 
-__all__ = ["composite_findings", "is_composite"]
-
-
 # Normalizations over other groups than the source's, in however many operators they're written.
 
 

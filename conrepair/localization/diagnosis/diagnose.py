@@ -28,8 +28,6 @@ from conrepair.localization.judgement import Judged
 from conrepair.localization.numbers import naming
 from conrepair.localization.result import OPERAND, LocatedFault
 
-__all__ = ["Diagnosis", "diagnose", "diagnose_each"]
-
 _ENOUGH = 1 << 18  # numbers that show how values are related
 
 

@@ -46,9 +46,6 @@ from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout, lies_along
 from conrepair.localization.numbers import naming
 
-__all__ = ["RegionReading", "called", "extra_finding", "kind_of_extra", "layouts_of", "pairings_of", "readings_of"]
-__all__ += ["static_findings"]
-
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
 _CLAMPS = {"Clip", "Min", "Max"}
 _HALF = {"float16", "bfloat16"}

@@ -14,9 +14,6 @@ from conrepair.localization.diagnosis.region import Region, Side, error_in, left
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout
 
-__all__ = ["crossed_findings", "crossed_products", "exchange_findings", "exchanged_layer_findings"]
-__all__ += ["exchanged_layers", "fixing_exchange"]
-
 _MOST = 15  # pairs of tensors that are tried: all of six
 _MOST_LAYERS = 6  # pairs of layers: all of four
 _FAR = 16  # operators between the layers and a piece, or between them and where both come together

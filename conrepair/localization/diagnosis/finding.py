@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from conrepair.graph.kinds import Kind
 from conrepair.localization.numbers import naming
 
-__all__ = ["Finding"]
-
 
 @dataclass(frozen=True)
 class Finding:

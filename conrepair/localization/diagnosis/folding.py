@@ -13,9 +13,6 @@ from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.steps import Step
 
-__all__ = ["CHANNELWISE", "LINEAR", "Fold", "affine", "affine_of", "channelwise", "fold_batches", "fold_channelwise"]
-__all__ += ["fold_linear", "fold_pad"]
-
 CHANNELWISE = "Channelwise"
 """A factor and an offset per channel as one step, whose parameters they are: a normalization, or the product and the
 sum that stand for it."""

@@ -16,8 +16,6 @@ from conrepair.graph.operators import OPERATORS
 from conrepair.localization.numbers import naming
 from conrepair.operators.record import Operator
 
-__all__ = ["GRID", "KNOWN", "Values", "compute", "evaluate", "is_elementwise", "known_function", "same_function"]
-
 Values = npt.NDArray[np.float64]
 
 GRID: Values = np.concatenate([np.linspace(-12, 12, 193), np.linspace(-4, 4, 1601), [-100.0, 100.0]])

@@ -16,8 +16,6 @@ from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.recurrence import PARTS, WAYS, Layer, Layers
 from conrepair.localization.numbers import naming
 
-__all__ = ["Carried", "carried_gates", "gate_differences"]
-
 
 @dataclass(frozen=True)
 class Carried:

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from conrepair.graph.slices import HALF_STEP
 from conrepair.localization.numbers import naming
 
-__all__ = ["WeightGrid", "grid_of"]
-
 _GROUPS = (256, 128, 64, 32, 16)  # neighbours that share a scale
 _FEW = 64  # rows, and values of each, that are looked at first
 _BITS = (2, 3, 4, 5, 6, 7, 8)

@@ -8,8 +8,6 @@ import numpy.typing as npt
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.numbers import naming
 
-__all__ = ["hide_alike", "mask_words"]
-
 
 def hide_alike(source: Array, target: Array) -> bool:
     """Whether numbers differ only where both are so low that no softmax tells them from one another."""

@@ -11,8 +11,6 @@ from conrepair.localization.diagnosis.parameters import ParameterDifference, sto
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.numbers import naming
 
-__all__ = ["explain_folding", "lacks_normalization", "lost_statistics", "rounded_before_folding"]
-
 
 def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str, str] | None:
     """Explain a difference of weights by the normalization that one side has folded into them.

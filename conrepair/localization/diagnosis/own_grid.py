@@ -11,8 +11,6 @@ from conrepair.localization.diagnosis.changed import Values, reordered, span
 from conrepair.localization.numbers import naming
 from conrepair.localization.quantization import rounding_error
 
-__all__ = ["beyond_integers", "other_grid", "within_steps"]
-
 _TINY = 1e-12
 
 

@@ -13,8 +13,6 @@ from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Step
 from conrepair.localization.numbers import naming
 
-__all__ = ["of_one_family", "pair_steps", "paired_nodes"]
-
 
 def pair_steps(source: Sequence[Step], target: Sequence[Step]) -> list[tuple[Step | None, Step | None]]:
     """Pair in order.

@@ -26,8 +26,6 @@ from conrepair.localization.diagnosis.own_grid import beyond_integers, other_gri
 from conrepair.localization.numbers import few_bits, naming
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
-__all__ = ["ParameterDifference", "compare_parameters", "difference", "stored_as"]
-
 _SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
 
 

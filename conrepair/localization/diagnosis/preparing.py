@@ -13,8 +13,6 @@ from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.steps import Paired, Step
 from conrepair.localization.numbers import naming
 
-__all__ = ["before_weights", "feeds_weights", "lost_preparation", "prepared_in_weights"]
-
 _MOST = 4  # numbers: of colours, or one for all
 
 

@@ -21,9 +21,6 @@ from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import CASTS, Step, function_step, step_of
 
-__all__ = ["as_written", "fused", "normalized", "rearranged", "together", "with_functions"]
-
-
 # Transpositions around an operator that only knows one axis: it's the same operator along another one.
 
 _ALONG_AXIS = {"Softmax", "LogSoftmax", "Hardmax"}

@@ -12,9 +12,6 @@ import numpy.typing as npt
 from conrepair.graph.layer_graph import Node
 from conrepair.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
 
-__all__ = ["GATES", "PARTS", "WAYS", "Layer", "Layers", "directions", "layers_of_node", "recurrent_layer"]
-__all__ += ["wrong_forms"]
-
 Values = npt.NDArray[np.float64]
 
 GATES: Mapping[str, tuple[str, ...]] = {

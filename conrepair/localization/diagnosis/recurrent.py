@@ -22,8 +22,6 @@ from conrepair.localization.numbers import judging, naming
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["RecurrentForm", "form_of", "recurrent_findings"]
-
 _KEPT = 8  # layers whose states are known: those that are right, and the last ones that were tried
 _MOST = 1 << 30  # products of numbers, for one form
 

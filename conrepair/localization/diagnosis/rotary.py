@@ -20,8 +20,6 @@ from conrepair.localization.diagnosis.region import Region, left_of
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["OtherForm", "other_forms", "rotary_findings"]
-
 _TURNS = frozenset({"Mul", "Add", "Sub", "Neg"})
 _TAKES = frozenset({"Slice", "Split", "Gather", "Concat", "Stack", "Cast", *MOVES})
 _FAR = 40  # operators on the way from the end of a piece to a rotation's begin

@@ -15,8 +15,6 @@ from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import moved_by, moves_before
 from conrepair.localization.layout import layouts
 
-__all__ = ["is_mixed", "origin_findings", "shuffled_findings", "turned_findings"]
-
 _MOST_VALUES = 1 << 20
 _MOST_AXES = 6  # whose orders are tried
 _NEAR = 4  # operators in front of a piece that keep the order of what they read

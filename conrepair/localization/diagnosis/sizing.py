@@ -15,8 +15,6 @@ from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import MOVES, moves_before
 from conrepair.localization.layout import lies_along
 
-__all__ = ["mask_findings", "size_findings"]
-
 
 def size_findings(region: Region) -> Iterator[Finding]:
     """Shapes that aren't those of the source, and what computes them where that isn't a number in the file.

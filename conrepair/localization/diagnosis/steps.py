@@ -9,8 +9,6 @@ from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Para
 from conrepair.graph.operators import ORDERED, QUANTIZING
 from conrepair.localization.diagnosis.functions import Values, compute, evaluate, is_elementwise, known_function
 
-__all__ = ["CASTS", "MOVES", "Paired", "Step", "function_step", "moved_by", "moves_before", "moves_behind", "step_of"]
-
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
 """Operators that leave values what they are: conversions add and remove them freely."""
 

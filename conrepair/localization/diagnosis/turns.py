@@ -18,8 +18,6 @@ from conrepair.localization.diagnosis.readings import together
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.numbers import naming
 
-__all__ = ["Turns", "odd_members", "odd_ones", "odd_operators", "turns_of"]
-
 _LONGEST = 3  # operators that stand in the way
 
 Key = tuple[str, tuple[tuple[str, tuple[int, ...]], ...]]

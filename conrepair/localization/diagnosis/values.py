@@ -14,9 +14,6 @@ from conrepair.localization.diagnosis.changed import order_along, order_words, s
 from conrepair.localization.diagnosis.parameters import stored_as
 from conrepair.localization.numbers import naming
 
-__all__ = ["relation"]
-
-
 Values = npt.NDArray[np.float64]
 
 

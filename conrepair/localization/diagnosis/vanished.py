@@ -12,8 +12,6 @@ from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.pairing import paired_nodes
 from conrepair.localization.diagnosis.region import Region, Side
 
-__all__ = ["has_vanished", "vanished_findings"]
-
 _BACK = 3  # nodes in front of a region: what's added there shows where it's divided by, or a logarithm is taken
 
 

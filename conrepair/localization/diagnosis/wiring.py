@@ -9,8 +9,6 @@ from conrepair.graph.operators import COMMUTATIVE
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region, Side
 
-__all__ = ["wiring_findings"]
-
 
 def wiring_findings(region: Region) -> Iterator[Finding]:
     """What differs in the cuts that both sides read, or in the order that they are read in."""

@@ -16,8 +16,6 @@ from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.quantization import same_values
 from conrepair.localization.quantized_rules import BELOW_ZERO, OTHER_GRID
 
-__all__ = ["Grids", "contradicted", "is_relu", "zero_point_findings"]
-
 
 @dataclass(frozen=True)
 class Grids:

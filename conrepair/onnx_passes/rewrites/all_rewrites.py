@@ -19,8 +19,6 @@ from conrepair.onnx_passes.rewrites.products import affine, flatten, gemm
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = ["REWRITES", "Rewrite", "defaults", "one_hot", "rewrites_named"]
-
 
 def defaults(model: onnx_ir.Model) -> None:
     """Write them in place, strides, dilations and pads of windows too, whose defaults depend on their rank."""

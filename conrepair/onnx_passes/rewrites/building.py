@@ -12,8 +12,6 @@ import onnx_ir
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of, new_initializer
 
-__all__ = ["Builder", "axes_of", "main_nodes", "only_use"]
-
 
 def main_nodes(model: onnx_ir.Model, *operators: str) -> list[onnx_ir.Node]:
     """Nodes of the main graph by operator, of ONNX's own domain, in order."""

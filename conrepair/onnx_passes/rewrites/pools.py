@@ -11,9 +11,6 @@ from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import rank_of
 from conrepair.onnx_passes.rewrites.building import Builder, axes_of, main_nodes
 
-__all__ = ["global_pool", "lp_pool", "pool_padding"]
-
-
 # A pool whose window is the whole picture, for GlobalAveragePool, GlobalMaxPool and ReduceMean over all of it.
 
 _POOLS = {"GlobalAveragePool": "AveragePool", "GlobalMaxPool": "MaxPool", "ReduceMean": "AveragePool"}

@@ -14,9 +14,6 @@ from conrepair.onnx_passes.infer_shapes import rank_of
 from conrepair.onnx_passes.initializers import constant_of
 from conrepair.onnx_passes.rewrites.building import Builder, axes_of, main_nodes, only_use
 
-__all__ = ["affine", "flatten", "gemm"]
-
-
 # Flatten for what joins all axes behind the first; Reshape for the Flatten that does something else.
 
 

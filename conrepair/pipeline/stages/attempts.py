@@ -17,8 +17,6 @@ from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop
 from conrepair.runtime.workers import Failure
 
-__all__ = ["Attempts", "GraphPiece"]
-
 _TRIES = 60
 _NAMED = 4  # nodes that an error names, tried before all others
 _WORD = re.compile(r"\w+")

@@ -15,8 +15,6 @@ from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["prepare_pictures"]
-
 _NEAR = 0.1  # relative L2, with which nobody doubts that it's the preparation
 _BYTES = InputRange((0.0,), (255.0,), "bytes", whole=True)
 

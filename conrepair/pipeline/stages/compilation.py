@@ -24,8 +24,6 @@ from conrepair.report.built import Built
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["backends_of", "build_model", "compile_task", "models_of", "prepare"]
-
 Made = tuple[Subject, str, LoadedModel]
 """A model, the task that made it or what was converted from it, and that."""
 

@@ -15,8 +15,6 @@ from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.runtime.store import Entry
 
-__all__ = ["conversion_task", "convert", "plan"]
-
 
 def plan(state: RunState) -> None:
     """Find the routes of every source."""

@@ -27,8 +27,6 @@ from conrepair.report.repair.summary import NOT_COMPARED
 from conrepair.report.result import Row
 from conrepair.runtime.workers import STORAGE, Failure
 
-__all__ = ["ConversionRepairer", "RouteTrial", "repair_conversions", "try_route"]
-
 _ROUNDS = 6  # operators that stop a converter one behind the other
 _GOOD = {Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED}
 _REWRITING = 0.5  # of the time; the rest is for ways around

@@ -23,8 +23,6 @@ from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.reach import CONFINED
 from conrepair.runtime.store import Entry
 
-__all__ = ["execute", "execute_sources", "plan_conversion", "plan_execution", "run_executions"]
-
 _SECOND_OPINION_SAMPLES = 16
 _BOOKKEEPING = {"onnx.infer", "onnx.quant.pre_process", "min_runtime_version", "CONVERSION_METADATA"}  # of converters
 

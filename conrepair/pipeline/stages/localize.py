@@ -31,8 +31,6 @@ from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import HashedPath
 from conrepair.runtime.reach import CONFINED
 
-__all__ = ["localization_task", "localize", "localized", "model_of"]
-
 _WORST = 5  # samples
 _MOST_READ = 2**26  # weights
 

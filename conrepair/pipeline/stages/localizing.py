@@ -25,17 +25,6 @@ from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Pr
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import HashedPath, sha256_of
 
-__all__ = [
-    "fed_model",
-    "options_of",
-    "outcome",
-    "random_references",
-    "rows_to_localize",
-    "steps_before",
-    "unlocalized",
-    "with_localization",
-]
-
 _NOT_PROVEN = {Verdict.NOISE, Verdict.QUANTIZED, Verdict.UNDECIDED}  # something excuses what differs: layers say more
 
 

@@ -23,8 +23,6 @@ from conrepair.report.result import Row
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.reach import CONFINED
 
-__all__ = ["look_at"]
-
 
 def look_at(state: RunState) -> Looked:
     """Run the stages that the settings switch on, but for the repair of targets.

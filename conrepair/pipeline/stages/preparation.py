@@ -16,8 +16,6 @@ from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["build", "draw"]
-
 
 def _inputs_from(state: RunState, subject: Subject) -> str | None:
     """The model whose inputs one has whose file doesn't say them: what it's compared with, or is compared with it."""

@@ -27,8 +27,6 @@ from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import RepairedTarget, Row
 from conrepair.report.row_paths import placed, resolved_in
 
-__all__ = ["repair", "rows_to_repair"]
-
 _MOST = 8  # ways that are named
 _UP = "the time was up"
 _FOUND = "another way avoids the fault already"

@@ -27,8 +27,6 @@ from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Entry
 
-__all__ = ["RunState", "problem_of"]
-
 _Key = TypeVar("_Key")
 
 

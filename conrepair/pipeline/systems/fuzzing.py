@@ -32,8 +32,6 @@ from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 from conrepair.verbs.options import Inputs
 
-__all__ = ["fuzz"]
-
 _OWN, _SAMPLES = "own", 4
 
 

@@ -27,8 +27,6 @@ from conrepair.runtime.errors import UsageError
 from conrepair.verbs.options import Inputs
 from conrepair.verbs.trace import Trace
 
-__all__ = ["checked_onnx", "sized", "trace_file"]
-
 _SIZED = {"Resize", "Upsample"}  # whose other inputs are sizes
 _SAMPLES = 64  # of data that are started from
 

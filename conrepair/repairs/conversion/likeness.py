@@ -6,8 +6,6 @@ import re
 
 from conrepair.runtime.workers import ENDED, Failure
 
-__all__ = ["same_failure"]
-
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]+")
 _ALIKE = 0.5  # share of the words that both say; names and numbers differ from piece to piece
 

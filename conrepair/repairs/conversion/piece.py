@@ -16,8 +16,6 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["NoPieceError", "outline", "piece"]
-
 
 class NoPieceError(UsageError):
     """The nodes can't stand alone: nothing goes in, or the type of what goes in isn't known."""

@@ -14,8 +14,6 @@ from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.rewrites.all_rewrites import REWRITES
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["Remedy", "RouteStep", "all_rewritings", "all_routes", "detours", "exports", "other_options", "rewritings"]
-
 _NORMALISE = "onnx-normalise"
 
 

@@ -49,8 +49,6 @@ from conrepair.repairs.proposals.rewritten import (
 )
 from conrepair.repairs.proposals.zero_points import calibration_proposals, zero_point_proposals
 
-__all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
-
 _VALUES: Sequence[Proposer] = (
     zero_point_proposals,
     calibration_proposals,

@@ -13,8 +13,6 @@ from conrepair.localization.diagnosis.region import Side
 from conrepair.repairs.edits import SetAttributes, SetOperator, SwapInputs
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
-__all__ = ["attribute_proposals", "operator_proposals", "order_proposals", "permutation_proposals"]
-
 _MOST_PERMUTATIONS = 6
 _ORDERED = {"Sub", "Div", "Pow", "Concat", "Stack", "MatMul"}
 

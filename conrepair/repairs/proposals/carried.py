@@ -11,8 +11,6 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.carried import CarriedParameter, carried_pairs
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
-__all__ = ["carried_proposals"]
-
 _MOST = 3  # arrangements of one parameter
 _MOST_AXES = 4  # whose orders are tried
 

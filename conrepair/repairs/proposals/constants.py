@@ -14,8 +14,6 @@ from conrepair.localization.diagnosis.region import Side
 from conrepair.repairs.edits import Edit, Graft, SetAttributes
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
-__all__ = ["constant_proposals", "lost_scale_proposals"]
-
 _SAME = 1e-4  # relative: what a number loses where it's written in another type
 _MOST = 12  # proposals for a piece: more numbers than that are another network
 _FORMS: dict[str, Sequence[Callable[[float], float]]] = {

@@ -17,8 +17,6 @@ from conrepair.repairs.proposals.precision import float32_proposals
 from conrepair.repairs.proposals.proposal import Proposal, RangeOf
 from conrepair.repairs.transplant import KnownTensor, transplant
 
-__all__ = ["end_proposals"]
-
 
 def end_proposals(
     found: Found, before: Found, editor: Editor, source: LayerGraph, range_of: RangeOf

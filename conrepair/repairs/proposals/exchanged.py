@@ -16,9 +16,6 @@ from conrepair.localization.diagnosis.steps import moves_before
 from conrepair.repairs.edits import ExchangeReads, Graft
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
-__all__ = ["channelwise_proposals", "exchange_proposals", "rotary_proposals"]
-
-
 # Let a rotation turn the features together that the source's does: they're put in its order, and back behind it.
 
 

@@ -18,8 +18,6 @@ from conrepair.localization.diagnosis.steps import Step, step_of
 from conrepair.repairs.edits import SetParameter
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
-__all__ = ["folded_parameters", "folded_proposals"]
-
 _AXIS = {"Conv": 0, "MatMul": -1}
 _CLOSE = 1e-5
 

@@ -18,17 +18,6 @@ from conrepair.repairs.proposals.partners import known_tensors, layout_of, possi
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, everywhere
 from conrepair.repairs.transplant import KnownTensor, perm_of, transplant
 
-__all__ = [
-    "attribute_and_extra_proposals",
-    "change_proposals",
-    "displaced_proposals",
-    "extra_proposals",
-    "missing_proposals",
-    "move_proposals",
-    "mutation_proposals",
-    "surplus_proposals",
-]
-
 _MANY = 8  # steps that only the target has: a layer that's written as many, of which nothing else says which is wrong
 
 

@@ -20,14 +20,6 @@ from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Graft, Requantize, SetAttributes, SetParameter
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
-__all__ = [
-    "added_bias_proposals",
-    "odd_parameter_proposals",
-    "parameter_proposals",
-    "recurrent_proposals",
-    "wanted_parameter",
-]
-
 
 def parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """One differing parameter alone, then all of a layer's; a lost bias in its own place."""

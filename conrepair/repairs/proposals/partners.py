@@ -8,8 +8,6 @@ from conrepair.localization.layout import Layout, layouts
 from conrepair.repairs.proposals.proposal import ProposalSetting
 from conrepair.repairs.transplant import KnownTensor, perm_of
 
-__all__ = ["is_quantized", "known_tensors", "layout_of", "possible_readers"]
-
 _EIGHT_BITS = ("int8", "uint8")
 
 

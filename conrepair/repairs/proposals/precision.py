@@ -26,15 +26,6 @@ from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, Rang
 from conrepair.repairs.proposals.rewritten import piece_anew, steps_anew
 from conrepair.repairs.transplant import KnownTensor, transplant
 
-__all__ = [
-    "float32_proposals",
-    "float_proposals",
-    "range_proposals",
-    "requantized_proposals",
-    "rescaled_proposals",
-    "stored_proposals",
-]
-
 _MORE = 1.1  # times the largest values of the samples: others may have larger ones
 _WIDE = {"to": "float32"}
 _COARSE = 2.0  # times the steps that values take, at most

@@ -16,8 +16,6 @@ from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.repairs.edits import Edit, SetParameter
 
-__all__ = ["EditorNodes", "Proposal", "ProposalSetting", "Proposer", "RangeOf", "everywhere", "set_to"]
-
 Proposal = tuple[Edit, ...]
 
 

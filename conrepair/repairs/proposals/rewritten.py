@@ -16,14 +16,6 @@ from conrepair.repairs.proposals.partners import is_quantized, known_tensors, la
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 from conrepair.repairs.transplant import KnownTensor, transplant
 
-__all__ = [
-    "other_piece_proposals",
-    "piece_anew",
-    "rewritten_piece_proposals",
-    "rewritten_step_proposals",
-    "steps_anew",
-]
-
 _MOST = 12  # operators of the source in a piece that's written anew as a whole
 _FEW = 2  # places that differ, which changes of single places are tried for first
 

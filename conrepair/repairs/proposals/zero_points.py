@@ -17,8 +17,6 @@ from conrepair.localization.saturation import begins_at_zero, is_small
 from conrepair.repairs.edits import SetRange
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
-__all__ = ["calibration_proposals", "zero_point_proposals"]
-
 _WIDER = 1.1  # times what calibration has met, that the samples' values may be
 
 Range = tuple[float, float]

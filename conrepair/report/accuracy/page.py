@@ -16,8 +16,6 @@ from conrepair.report.csv_text import plain
 from conrepair.report.encode import encode
 from conrepair.report.verdict_table import markdown_table
 
-__all__ = ["Cause", "accuracy_plot", "by_place", "causes", "columns", "json_text", "page", "terminal_table", "word"]
-
 _LEFT, _TOP, _WIDE, _HIGH = 190, 130, 58, 17
 _MOST = 24.0  # bits of float32
 _STYLE = "text{font:11px system-ui,sans-serif;fill:#222}.refused{fill:#eee}"

@@ -12,8 +12,6 @@ from conrepair.localization.numbers import judging
 from conrepair.localization.result import LayerRow, Localization, LocatedFault, Rule
 from conrepair.runtime.words import number
 
-__all__ = ["layers_again"]
-
 _Ends = tuple[str, str]
 
 

@@ -21,8 +21,6 @@ from conrepair.report.result import AuditResult, LocalizedStep, Row
 from conrepair.report.row_paths import target_rows
 from conrepair.runtime.inside import lies_in
 
-__all__ = ["Thresholds", "comparison_again", "judged_again", "missing_of"]
-
 _BY_OTHER_MEANS = "that verdict has other grounds than these numbers, or some that aren't saved"
 _ELEMENTS = "which elements differ by how much isn't saved: compare with --rtol and --atol"
 

@@ -16,8 +16,6 @@ from conrepair.report.result import AuditResult
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import number, quoted
 
-__all__ = ["Changes", "Sort", "TargetChange", "changes_between"]
-
 _MUCH = 2.0  # times the error before, from which on it's another one
 
 

@@ -12,8 +12,6 @@ from rich.text import Text
 from conrepair.report.changes.changes import Changes, Sort, TargetChange
 from conrepair.runtime.words import printable, shortened
 
-__all__ = ["print_changes"]
-
 _STYLES = {Sort.WORSE: "bold red", Sort.BETTER: "green", Sort.NEW: "yellow", Sort.GONE: "yellow", Sort.SAME: "dim"}
 _NAME, _WORDS, _MOST, _DETAILS = 60, 300, 40, 8
 

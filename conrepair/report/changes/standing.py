@@ -10,8 +10,6 @@ from conrepair.metrics.statistics import TimeStatistics
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.row_paths import OF_FILES, name_of, target_rows, without_device, word_of
 
-__all__ = ["Standing", "standings"]
-
 _FAILED = len(Verdict)  # behind the worst verdict: nothing can be said of it
 
 Key = tuple[str, str, str]

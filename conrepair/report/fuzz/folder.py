@@ -21,20 +21,6 @@ from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.standing import Standing
 
-__all__ = [
-    "FINDING",
-    "FINDINGS",
-    "ISSUE",
-    "PAGE",
-    "REPRODUCE",
-    "campaign_output",
-    "findings_page",
-    "issue_text",
-    "read_finding",
-    "write_campaign",
-    "write_finding",
-]
-
 _TOLERANCES = {"NumPy's default": (1e-5, 1e-8), "what maintainers usually ask of float32": (1e-3, 1e-5)}
 _MOST = 40  # lines of a network's text
 

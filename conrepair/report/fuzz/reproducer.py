@@ -25,8 +25,6 @@ from conrepair.fuzz.trial import OTHER_THREADS, with_options
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Program
 
-__all__ = ["model_text", "reproducer"]
-
 _WIDTH = 100
 _MOST = 1000  # elements that are written as numbers
 _HEAD = '''\

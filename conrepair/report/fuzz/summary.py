@@ -9,8 +9,6 @@ from conrepair.fuzz.finding import Finding
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import shortened
 
-__all__ = ["Summary"]
-
 _TOLD, _LETTERS = 20, 160
 _VERDICTS = {
     "ill-conditioned": "ill-conditioned: far apart, and both as right as may be",

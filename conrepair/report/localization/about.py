@@ -10,8 +10,6 @@ from conrepair.frameworks.model import Model
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.report.result import AuditResult, Row
 
-__all__ = ["FUSED", "About", "about_step", "has_overlay", "names_of", "names_of_fault"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class About:

@@ -13,8 +13,6 @@ from conrepair.localization.result import OPERAND, Localization, LocatedFault
 from conrepair.report.localization.about import About, names_of_fault
 from conrepair.runtime.words import shortened
 
-__all__ = ["fault_advice", "seen", "step_advice", "verdict_advice"]
-
 _PLACES = {
     Kind.PREPROCESSING: "Prepare the inputs of {target} as the source's are: mean, scale, channel order, resizing.",
     Kind.INPUT: "Look at the inputs of {target}: their order, layout and sizes.",

@@ -16,8 +16,6 @@ from conrepair.frameworks.proto_file import read_proto
 from conrepair.localization.result import LayerRow, Localization
 from conrepair.report.localization.about import has_overlay
 
-__all__ = ["Side", "node_ids", "overlay"]
-
 Side = Literal["source", "target"]
 
 _GUILTY, _ABOVE, _BELOW = "#d7301f", "#ffe08a", "#e3f1e4"

@@ -15,8 +15,6 @@ from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.report.localization.about import names_of, names_of_fault
 from conrepair.runtime.words import number, printable, quoted, shortened
 
-__all__ = ["error_axis", "error_plot", "spread"]
-
 _LOWEST, _HIGHEST = 1e-12, 1e6  # what's beyond is drawn at the edge: it's as good as nothing, or as bad as it gets
 _FEWEST_DECADES, _MOST_LABELS = 3, 8
 

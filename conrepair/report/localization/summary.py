@@ -17,8 +17,6 @@ from conrepair.report.localization.advice import fault_advice, step_advice, verd
 from conrepair.report.summary import STYLES
 from conrepair.runtime.words import number, printable, quoted, shortened
 
-__all__ = ["print_localization"]
-
 _LINES = 40
 _MOST_FAULTS = 6
 _NAME, _SENTENCE = 48, 400

@@ -16,9 +16,6 @@ from conrepair.report.localization.plot import error_plot
 from conrepair.report.readable import Readable
 from conrepair.report.result import LocalizedStep
 
-__all__ = ["COLUMNS", "layers_csv", "step_texts"]
-
-
 # layers.csv: one row per pair of tensors; ranking.csv: one per layer that was ranked by its suspiciousness.
 
 _NODES = {"source_nodes", "target_nodes"}

@@ -9,8 +9,6 @@ from conrepair.report.machine.targets import Target, TestOutcome, targets_of
 from conrepair.report.result import AuditResult
 from conrepair.runtime.words import printable, shortened
 
-__all__ = ["junit_xml"]
-
 _NAME, _MESSAGE, _LAYERS = 200, 300, 20
 _TAGS = {TestOutcome.FAILED: "failure", TestOutcome.ERROR: "error", TestOutcome.SKIPPED: "skipped"}
 

@@ -11,8 +11,6 @@ from conrepair.report.page.overview import overview
 from conrepair.report.result import AuditResult
 from conrepair.runtime.words import number, printable, shortened
 
-__all__ = ["MOST", "summary_markdown"]
-
 MOST = 65_536
 """Letters that GitHub takes of a comment."""
 

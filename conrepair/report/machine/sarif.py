@@ -16,8 +16,6 @@ from conrepair.report.machine.targets import Target, TargetFinding, TestOutcome,
 from conrepair.report.result import AuditResult
 from conrepair.runtime.words import printable, shortened
 
-__all__ = ["sarif_text"]
-
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _NAME, _MESSAGE = 80, 1000
 _RULES = {

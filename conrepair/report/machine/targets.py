@@ -13,8 +13,6 @@ from conrepair.report.row_paths import name_of, target_rows, without_device, wor
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import quoted
 
-__all__ = ["Target", "TargetFinding", "TestOutcome", "findings_of", "targets_of"]
-
 
 class TestOutcome(enum.StrEnum):
     """What a test's report calls it; a row that alone would make the command end with 1 has failed."""

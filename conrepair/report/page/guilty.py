@@ -13,8 +13,6 @@ from conrepair.report.result import AuditResult, Row
 from conrepair.report.row_paths import name_of
 from conrepair.runtime.words import quoted, shortened
 
-__all__ = ["GuiltyLayer", "guilty_of"]
-
 _MOST = 8
 _NAME = 60
 

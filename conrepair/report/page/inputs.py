@@ -14,8 +14,6 @@ from conrepair.report.readable import Readable
 from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.path_text import path_problem
 
-__all__ = ["ShownInput", "ShownInputs", "shown_inputs"]
-
 _MOST, _PICTURES = 500, 60
 _SIDE = 72  # pixels
 

@@ -13,8 +13,6 @@ from conrepair.report.page.rendering import in_order
 from conrepair.report.result import AuditResult, LocalizedStep
 from conrepair.report.row_paths import name_of
 
-__all__ = ["Card", "layers_data", "targets_data"]
-
 
 @dataclass
 class Card:

@@ -19,8 +19,6 @@ from conrepair.report.result import AuditResult, Row
 from conrepair.report.row_paths import name_of, target_rows, without_device
 from conrepair.runtime.words import number, quoted
 
-__all__ = ["Figure", "Overview", "RepairBox", "overview", "state_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:

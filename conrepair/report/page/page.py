@@ -13,8 +13,6 @@ from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.row_paths import name_of
 
-__all__ = ["COMPARISON", "comparison_html", "notebook_html", "page_html"]
-
 COMPARISON = "comparison.html"
 
 _STATES = {

@@ -16,8 +16,6 @@ from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.standing import duration
 from conrepair.runtime.words import number
 
-__all__ = ["anchor_of", "in_order", "policy", "rendered", "section_of", "text_of"]
-
 
 def section_of(row: Row, result: AuditResult) -> str:
     """Of a row of this very result: it's the same however often the page is made."""

@@ -21,8 +21,6 @@ from conrepair.report.row_paths import is_target, name_of, target_rows, without_
 from conrepair.report.summary import row_notes
 from conrepair.runtime.words import number, shortened
 
-__all__ = ["PageCell", "PageMatrix", "Section", "matrix_of", "provenance", "sections"]
-
 _OPTION = 2000  # letters
 _CELLS = 100_000
 

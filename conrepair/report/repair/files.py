@@ -13,8 +13,6 @@ from conrepair.repairs.patch import PATCH, patch_files
 from conrepair.report.result import RepairedTarget
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["made_anew", "repair_files"]
-
 _ANEW = "anew"
 
 

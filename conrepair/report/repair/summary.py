@@ -19,18 +19,6 @@ from conrepair.report.result import Problem
 from conrepair.report.saved import DOCUMENT
 from conrepair.runtime.words import number, quoted, shortened
 
-__all__ = [
-    "NOT_COMPARED",
-    "advice_line",
-    "agreement_words",
-    "conversion_lines",
-    "print_repair",
-    "print_untouched",
-    "repair_line",
-    "why_left",
-]
-
-
 # What was done about a conversion that failed, in words.
 
 NOT_COMPARED = "converted, not compared"

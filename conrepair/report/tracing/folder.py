@@ -20,8 +20,6 @@ from conrepair.systems.registry import SYSTEMS
 from conrepair.tracing.judging import Judged
 from conrepair.tracing.result import Culprits, Traced
 
-__all__ = ["TRACE", "VERSION", "TracedModel", "trace_output"]
-
 TRACE = "trace.json"
 VERSION = 1
 """Of the form of trace.json."""

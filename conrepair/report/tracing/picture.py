@@ -10,8 +10,6 @@ from conrepair.runtime.words import shortened
 from conrepair.tracing.propagation import KernelError
 from conrepair.tracing.result import Traced
 
-__all__ = ["kernels_svg"]
-
 _ROW, _LEFT, _WIDTH, _TOP, _RIGHT = 18, 260, 420, 58, 250
 _LEAST, _MOST = -8, 0  # powers of ten
 _NAME = 36

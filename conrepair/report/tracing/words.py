@@ -13,8 +13,6 @@ from conrepair.runtime.words import printable, shortened
 from conrepair.tracing.propagation import KernelError
 from conrepair.tracing.result import Culprits, Deviation, Errors, Traced
 
-__all__ = ["summary_lines", "summary_of", "traced_lines", "verdict_of"]
-
 _NAME = 60
 _SHOWN = 8
 _UNKNOWN = {True: "nobody computes this network in float64", False: "those who compute it in float64 differ"}

@@ -29,23 +29,6 @@ from conrepair.runtime.files import canonical_json, make_folder, write_json
 from conrepair.runtime.locks import lock
 from conrepair.runtime.progress import ProgressDisplay
 
-__all__ = [
-    "ENVIRONMENTS",
-    "PINNED_PYTHON",
-    "Environment",
-    "MadeEnvironment",
-    "environment",
-    "environments_folder",
-    "find_environment",
-    "leftovers",
-    "make_environment",
-    "normalized",
-    "pin_of",
-    "read_pins",
-    "remove_environment",
-    "use_environment",
-]
-
 PINNED_PYTHON = (3, 11)
 """The Python that the pins of all environments are for."""
 

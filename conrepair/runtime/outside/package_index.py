@@ -14,8 +14,6 @@ from typing import Any
 from conrepair.runtime.errors import FetchError, MissingLibraryError
 from conrepair.runtime.libraries import missing_text
 
-__all__ = ["Index", "package_index", "releases_of"]
-
 _SECONDS = 30
 
 

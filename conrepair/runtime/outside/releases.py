@@ -17,8 +17,6 @@ from conrepair.runtime.outside.environments import (
 )
 from conrepair.runtime.words import meant
 
-__all__ = ["RELEASED", "environments_of", "made_releases", "named_environment", "release"]
-
 RELEASED: Mapping[str, tuple[str, ...]] = {
     "onnxruntime": (),
     "apache-tvm": ("onnx",),

@@ -21,8 +21,6 @@ from conrepair.runtime.errors import ToolCrashError, ToolEnvironmentError, ToolE
 from conrepair.runtime.outside import script_process
 from conrepair.runtime.outside.environments import Environment, environment, use_environment
 
-__all__ = ["Script", "run_script"]
-
 _LONGEST = 2000  # characters of a tool's message
 
 

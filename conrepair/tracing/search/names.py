@@ -4,7 +4,5 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["MethodName", "ObjectiveName"]
-
 MethodName = Literal["mega", "random", "climb", "mcmc", "differential", "annealing", "cmaes", "conditioning"]
 ObjectiveName = Literal["guide", "mean", "largest", "ulps", "steps", "answers", "flip"]

@@ -14,19 +14,6 @@ from conrepair.metrics.ulps import ulps
 from conrepair.operators.record import Array
 from conrepair.tracing.search.names import ObjectiveName
 
-__all__ = [
-    "FINDING",
-    "OBJECTIVES",
-    "Objective",
-    "Outputs",
-    "flip",
-    "guide",
-    "one_sided",
-    "relative",
-    "relative_to",
-    "scored",
-]
-
 Outputs = Sequence[Array]
 Objective = Callable[[Outputs, Outputs, float], float]
 """From the tested side, the other one, and how far the input is from the given one it's made from, to a score."""

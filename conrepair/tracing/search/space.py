@@ -20,8 +20,6 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.operators.record import Array
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["HIGH", "LOW", "Space", "space_of"]
-
 LOW, HIGH = -5.0, 5.0
 """Between which inputs are searched where nothing else is said."""
 

@@ -13,8 +13,6 @@ from conrepair.backends.tvm.rpc.device import RpcDevice
 from conrepair.backends.tvm.rpc.watch import Peer
 from conrepair.runtime.errors import DeviceError
 
-__all__ = ["Server", "connected", "reach", "silent"]
-
 # TVM's protocol, as tvm/rpc/base.py has it: a magic number, then the length of a key and the key.
 _MAGIC = 0xFF271
 _MISMATCH = _MAGIC + 2

@@ -18,8 +18,6 @@ from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
 from conrepair.runtime.words import lines_of
 
-__all__ = ["RemoteRunnable"]
-
 _MAIN = "main"
 _ALL_CORES = -1
 

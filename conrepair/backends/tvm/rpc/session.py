@@ -13,8 +13,6 @@ from conrepair.backends.tvm.rpc.watch import cut_after, is_connected
 from conrepair.runtime.errors import ConrepairError, DeviceError
 from conrepair.runtime.words import lines_of
 
-__all__ = ["LostDeviceError", "RpcSession", "check_remote", "open_session"]
-
 _PAUSE_SECONDS = 1.0
 _EXPIRED = "RPCSessionTimeoutError"
 _WRONG_KEY = "cannot find server that matches key"

@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Peer", "Watch", "cut_after", "is_connected"]
-
 _DESCRIPTORS = Path("/dev/fd")
 
 

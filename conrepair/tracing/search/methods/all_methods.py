@@ -11,8 +11,6 @@ from conrepair.tracing.search.methods.walking import Random, Walk
 from conrepair.tracing.search.search import Answers, Search
 from conrepair.tracing.search.space import Space
 
-__all__ = ["METHODS"]
-
 _WARMTH = 0.1  # powers of ten of an error
 
 METHODS: Mapping[str, Callable[[Space, int, int, Answers], Search]] = {

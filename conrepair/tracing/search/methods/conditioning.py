@@ -10,8 +10,6 @@ from conrepair.tracing.search.methods.crossing import Crossing, begun, numbers
 from conrepair.tracing.search.methods.mega import Mega
 from conrepair.tracing.search.search import Answers, Array, Search
 
-__all__ = ["Conditioning"]
-
 _STARTS = 12
 
 

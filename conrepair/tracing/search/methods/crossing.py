@@ -9,8 +9,6 @@ import numpy as np
 
 from conrepair.operators.record import Array
 
-__all__ = ["Crossing", "begun", "numbers"]
-
 _STEPS = 12
 _TRIED = 4  # elements, of which the one is taken that changes most
 _NEAR = 2.0**-22  # of that change

@@ -14,8 +14,6 @@ import numpy as np
 from conrepair.tracing.search.methods.crossing import Crossing, begun, numbers
 from conrepair.tracing.search.search import Answers, Array, Search
 
-__all__ = ["Mega"]
-
 _START, _FEWEST, _MOST = 0.1, 12, 200  # of the evaluations, drawn at random; at least, and at most
 _PLACES = 12
 _CROSSINGS = 8  # at once

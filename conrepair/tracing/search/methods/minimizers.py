@@ -17,8 +17,6 @@ import numpy as np
 from conrepair.runtime.libraries import missing_library
 from conrepair.tracing.search.search import Array, Search
 
-__all__ = ["Callback", "CovarianceMatrix", "annealing", "differential"]
-
 _DIAGONAL_ABOVE = 200  # coordinates; a full matrix costs more than an evaluation from there on
 _STEP = 0.5
 

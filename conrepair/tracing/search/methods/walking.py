@@ -9,8 +9,6 @@ import numpy as np
 
 from conrepair.tracing.search.search import Array, Search
 
-__all__ = ["Random", "Walk"]
-
 _STARTS = 10
 _STEP, _SHARE = 0.3, 0.2  # of a coordinate's range, and of the coordinates
 
