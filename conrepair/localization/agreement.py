@@ -19,10 +19,9 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.graph.operators import QUANTIZING
 from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.localization.activations import Activations
-from conrepair.localization.evidence import Measured, measured
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import MOST_BITS
-from conrepair.localization.reference import Reference
+from conrepair.localization.reference import Measured, Reference, measured
 from conrepair.networks.network import Network
 
 

@@ -15,14 +15,13 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import with_changed_face
-from conrepair.localization.bounded import acquit_bounded
 from conrepair.localization.compilation import align_compiled, with_compilation
 from conrepair.localization.conclusion import concluded, coverage_of, tolerated
 from conrepair.localization.cuts import known_of, readers_of
 from conrepair.localization.doubtful import with_other_layers
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.hidden import Explained, explain_outputs
-from conrepair.localization.judgement import Judged, acquit_unread_bodies, judge_cut
+from conrepair.localization.judgement import Judged, acquit_bounded, acquit_unread_bodies, judge_cut
 from conrepair.localization.keeping import kept_layers
 from conrepair.localization.kept import KeptLayer
 from conrepair.localization.latent import Latent, latent_faults

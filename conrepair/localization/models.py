@@ -24,7 +24,6 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.baked_batch import opened_batch, with_baked
 from conrepair.localization.by_files import compared_by_files
 from conrepair.localization.conclusion import of_other_sizes
-from conrepair.localization.evidence import Measured, measured
 from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.localize import Looked, localize_target
 from conrepair.localization.measurement import Feeds
@@ -32,7 +31,7 @@ from conrepair.localization.opening import OpenedNetwork, open_model, second_opi
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.recorded import RecordedNetwork, RecordedSide
-from conrepair.localization.reference import Reference
+from conrepair.localization.reference import Measured, Reference, measured
 from conrepair.localization.result import Localization
 from conrepair.localization.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
@@ -132,7 +131,7 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     recorded = RecordedNetwork(arrays, list(network.output_names), size)
     starts = range(0, samples, size)
     rows = (
-        {name: array[_filled(order[start : start + size], size)] for name, array in arrays.items()}
+        {name: array[_filled(order[start : min(start + size, samples)], size)] for name, array in arrays.items()}
         for start in starts
     )
     reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))

@@ -114,7 +114,8 @@ class RecordedSide:
     def _pairs(self, own: Activations, told: Activations) -> Iterator[Pair]:
         """What was recorded (as `source`) beside the network's tensor (as `target`), by names; outputs as such."""
         outputs = self._recorded.output_names
-        found = {outputs[name]: tensor for name, tensor in self._network.output_names.items() if name in outputs}
+        ends = {name: end for name, end in self._network.output_names.items() if end not in self._graph.inputs}
+        found = {outputs[name]: end for name, end in ends.items() if name in outputs}
         tensors, layers = _by_name(self._graph)
         for name in self._recorded.graph.tensors:
             key = _plain(name)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
 from conrepair.judging.arithmetic import arithmetic_of
-from conrepair.judging.exact import Exact, exact_values
+from conrepair.judging.exact import Exact, exact_values, first_wrong_kernel
 from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import as_stored
@@ -22,6 +23,7 @@ from conrepair.localization.shelf import Shelf
 from conrepair.metrics.running_error import RunningError, error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
+from conrepair.truth.judging import beside
 
 _SEED = 20261120
 _STAGES = 64  # groups of tensors that are disturbed one behind the other
@@ -289,3 +291,47 @@ def shaken(array: Array) -> Array:
         with np.errstate(over="ignore"):  # the lowest number of a mask, which becomes infinite
             np.multiply(part, one + signs * array.dtype.type(judging.DISTURBANCE), out=part, where=~whole)
     return result
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Outputs of a network for its first batch by other means, by the model's names.
+
+    Attributes:
+        rounded: With each tensor on the way rounded a little more.
+        exact: In float64; None where that's too much work.
+        bounds: How far each element of a right computation may be from that.
+        simulated: In arithmetics that a device may have, by their names.
+        kernel: In words, which operator its runtime computes with a larger error than rounding explains.
+    """
+
+    rounded: Mapping[str, Array] | None = None
+    exact: Mapping[str, Array] | None = None
+    bounds: Mapping[str, Array] | None = None
+    simulated: Mapping[str, Mapping[str, Array]] = field(default_factory=lambda: MappingProxyType({}))
+    kernel: str = ""
+
+
+def measured(reference: Reference, right: Activations, arithmetics: Collection[str] = ()) -> Measured:
+    """Measure all.
+
+    Args:
+        reference: The network.
+        right: The first batch through it.
+        arithmetics: Names of those to simulate.
+    """
+    network = reference.network
+    rounded = reference.rounded_outputs(right)
+    simulated = {name: reference.simulated_outputs(right, name) for name in arithmetics}
+    found = reference.exact_outputs(right)
+    names = network.output_names
+    if found is None or any(tensor in found.estimated or tensor not in found.values for tensor in names.values()):
+        return Measured(rounded, simulated=simulated)
+    right.compute([tensor for tensor in names.values() if tensor not in network.graph.inputs])
+    off = any(
+        beside(np.asarray(right[tensor]), found.values[tensor], found.bounds[tensor]).beyond
+        for tensor in names.values()
+    )
+    kernel = first_wrong_kernel(network, found) if off else None
+    exact, bounds = ({name: part[tensor] for name, tensor in names.items()} for part in (found.values, found.bounds))
+    return Measured(rounded, exact, bounds, simulated, "" if kernel is None else str(kernel))

@@ -163,3 +163,16 @@ def test_inputs_are_written_once_and_compare_with_what_is_drawn(capsys: pytest.C
         computed = onnxruntime.InferenceSession(right).run(None, dict(held))
     np.savez("out.npz", y=computed[0])
     assert main(["compare", right, "out.npz", "--data", "drawn.npz", "-q"]) == 0
+
+
+@pytest.mark.parametrize("size", [8, 9, 13])
+def test_a_fixed_batch_of_more_samples_than_are_looked_at(size: int) -> None:
+    """The batch is filled up with the last sample that's looked at, and so is what was recorded."""
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [size, 4]) for name in ("x", "y", "z")]
+    nodes = [onnx.helper.make_node("Relu", ["x"], ["y"]), onnx.helper.make_node("Neg", ["y"], ["z"])]
+    graph = onnx.helper.make_graph(nodes, "net", ends[:1], [*ends[1:], ends[0]])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), "fixed.onnx")
+    x = np.random.default_rng(0).normal(size=(size, 4)).astype(np.float32)
+    recorded = {"y": np.maximum(x, 0), "z": -np.maximum(x, 0), "x": x}
+    found = conrepair.localize("fixed.onnx", recorded, data={"x": x}, in_process=True)
+    assert found.verdict == "equivalent", found.reason
