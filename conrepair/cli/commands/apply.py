@@ -1,0 +1,109 @@
+"""`conrepair repair --apply`: the edits of a patch made again, in a model or in a build."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from conrepair.cli.next_step import command, tell_next
+from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.session import Session
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.formats import framework_needs
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model, to_json
+from conrepair.networks.tvm import imported_model
+from conrepair.pipeline.options import repair_folder
+from conrepair.pipeline.verbs import is_build
+from conrepair.repairs.build_change import changed_options, read_build_patch, write_changed
+from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
+from conrepair.repairs.search import STEM
+from conrepair.report.folder import check_folder, run_output
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.path_text import model_path
+from conrepair.runtime.progress import say
+from conrepair.runtime.workers import Success
+
+
+def apply(options: argparse.Namespace) -> int:
+    """Make the edits of a patch again.
+
+    Returns:
+        0. What fails is an error.
+
+    Raises:
+        ConrepairError: if the patch is for something else, or its edits can't be made.
+    """
+    source, patch = Path(options.source), Path(options.apply)
+    target = source if options.target is None else Path(options.target)
+    folder = repair_folder(options.output, target)
+    check_folder(folder, "repair", (model_path(source), model_path(target), patch))
+    if is_build(target):
+        model = None if options.target is None else _model(model_path(source), trust=options.trust)
+        return _apply_to_build(patch, model_path(target), model, folder, options.timeout, quiet=options.quiet)
+    if options.target is not None:
+        raise UsageError("--apply changes one model; name only that.")
+    return _apply_to_model(
+        patch, _model(model_path(source), trust=options.trust), folder, options.timeout, quiet=options.quiet
+    )
+
+
+def _model(path: Path, *, trust: bool) -> Model:
+    return Model(detect_framework(path), str(path), model_sha256(path), trust=trust)
+
+
+def _apply_to_model(path: Path, model: Model, folder: Path, seconds: float, *, quiet: bool) -> int:
+    """Change a copy in a worker: what's in a file or a patch of somebody's isn't loaded here."""
+    patch, target_hash = read_patch(path)
+    converted = path.with_name(CONVERTED)
+    if model.sha256 != target_hash and converted.is_file():
+        raise UsageError(f"the patch is for {converted}, which a target was converted to; name that.")
+    payload = {"patch": str(path.absolute()), "model": to_json(model)}
+    needs = framework_needs(model.framework)
+    output = run_output(folder, "repair")
+    with _done("patch", payload, needs, seconds, quiet=quiet) as (value, made), output.write() as temporary:
+        shutil.copytree(made, temporary)
+    name = value["made"]
+    for written in [*([name] if name else []), *([RECIPE] if patch.recipe is not None else [])]:
+        say(f"written: {folder / written}")
+    if name:
+        tell_next(f"{command('inspect', folder / name)} lists what it consists of")
+    return int(ExitCode.EQUIVALENT)
+
+
+def _apply_to_build(
+    path: Path, build: Path, model: Model | None, folder: Path, seconds: float, *, quiet: bool
+) -> int:
+    """Compile it in a worker, as it always is."""
+    change = read_build_patch(path, build)
+    imported = imported_model(build, model)
+    values, batch = changed_options(build, change)
+    payload = {"model": to_json(imported), "backend": "tvm", "options": values, "batch_size": batch}
+    needs = framework_needs(imported.framework) | {"tvm"}
+    output = run_output(folder, "repair")
+    with _done("compile", payload, needs, seconds, quiet=quiet) as (_, made), output.write() as temporary:
+        temporary.mkdir()
+        write_changed(build, change, made, temporary / STEM)
+    say(f"written: {folder / STEM}")
+    return int(ExitCode.EQUIVALENT)
+
+
+@contextlib.contextmanager
+def _done(
+    kind: str, payload: dict[str, Any], needs: frozenset[str], seconds: float, *, quiet: bool
+) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Do a job in a worker; what it returned, and the folder of what it made, which is gone after the block.
+
+    Raises:
+        ConrepairError: if it failed.
+    """
+    with Session(quiet=quiet) as session, session.store.scratch() as made:
+        outcome = session.call(kind, payload, needs=needs, timeout=seconds, made=made)
+        if not isinstance(outcome, Success):
+            problem = problem_of_failure(outcome)
+            raise problem.as_error("" if problem.kind == "refused" else kind)
+        yield outcome.value, made
