@@ -13,8 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from conrepair.cases.case import Array, Case
 from conrepair.metrics.ulps import grid_of
 from conrepair.onnx_passes.verify import relative_error
-from conrepair.tracing.exact_side import ACCURACY
-from conrepair.truth.bound import Analysis
+from conrepair.truth.bound import ACCURACY, Analysis
 from conrepair.truth.judging import distances
 
 __all__ = ["Scale", "blended", "in_own_types", "scale_of", "scaled"]

@@ -34,9 +34,9 @@ from conrepair.graph.layer_graph import Array
 from conrepair.networks.tvm import TvmNetwork
 from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.registry import SYSTEMS
-from conrepair.tracing.exact_side import ACCURACY, pieces_of
+from conrepair.tracing.exact_side import pieces_of
 from conrepair.tracing.propagation import replay
-from conrepair.truth.bound import Analysis
+from conrepair.truth.bound import ACCURACY, Analysis
 from conrepair.truth.judging import judge
 
 __all__ = ["Row", "report", "run"]

@@ -38,10 +38,9 @@ from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.isolating import isolate
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Setting
-from conrepair.tracing.exact_side import ACCURACY
 from conrepair.tracing.judging import Judged, deviates, deviation_of
 from conrepair.tracing.result import Deviation
-from conrepair.truth.bound import Analysis
+from conrepair.truth.bound import ACCURACY, Analysis
 
 __all__ = ["Row", "plan", "report", "run"]
 

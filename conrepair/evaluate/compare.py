@@ -20,7 +20,7 @@ from conrepair.evaluate.answers import (
     right_answers,
 )
 from conrepair.evaluate.draws import judge_draws
-from conrepair.evaluate.evidence import Evidence, Known, beside_exact, by_arithmetic, fits_of
+from conrepair.evaluate.evidence import Evidence, Known, beside_exact, by_arithmetic, explained_by, fits_of
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.own_metrics import Metric, measured
 from conrepair.evaluate.own_tests import ForTests, for_tests
@@ -42,6 +42,7 @@ from conrepair.evaluate.verdict import (
 )
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
 from conrepair.judging.arithmetic import FLOAT32, tried
+from conrepair.judging.explained import Explained
 from conrepair.judging.recognition import Fit
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
@@ -106,6 +107,7 @@ class OutputComparison:
         open: Whether the verdict may be another once the source's rounding is measured a second time.
         hidden: Relative L2 of the wrongest slice, where that of all values hides it; 0 elsewhere.
         fits: How well each arithmetic explains the difference, of those that were simulated.
+        explained: What explains the difference.
         metrics: What a user's own say, by their names.
         tests: A tolerance for tests of a user's own, where the target is right; None elsewhere.
     """
@@ -121,6 +123,7 @@ class OutputComparison:
     open: bool = False
     hidden: float = 0.0
     fits: tuple[Fit, ...] = ()
+    explained: Explained | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     tests: ForTests | None = None
 
@@ -380,11 +383,12 @@ def _compare_output(
     error, verdict, reason, floor = found.error, found.verdict, found.reason, found.floor
     notes += found.notes
     unexplained = verdict is not Verdict.EQUIVALENT and not (quantized or already)
+    by = explained_by(verdict, error.relative_l2, floor, tolerance, others)
     may_be_rounding = found.open or (unexplained and evidence.rounded is None)
     if others.exact is not None and not (quantized or already or softmax or verdict is Verdict.EQUIVALENT):
         beside = beside_exact(one, two, others, tolerance, functools.partial(_judged, case))
         if beside is not None:
-            verdict, reason, told = beside
+            verdict, reason, told, by = beside
             notes += told
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
@@ -433,6 +437,7 @@ def _compare_output(
         notes=tuple(notes),
         open=may_be_rounding,
         hidden=found.hidden,
+        explained=by if verdict.is_right or verdict is Verdict.FAULTY else None,
         fits=fits_of(one, two, others, tolerance.noise_margin * floor.relative_l2) if random is None else (),
         tests=None
         if case.exactly(one, two) or verdict not in _RIGHT

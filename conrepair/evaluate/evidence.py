@@ -13,9 +13,10 @@ import numpy.typing as npt
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.slices import Disturbed, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import Verdict
+from conrepair.evaluate.verdict import Floor, Verdict
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import arithmetic_of
+from conrepair.judging.explained import By, Explained
 from conrepair.judging.recognition import Fit, fit, recognized
 from conrepair.metrics.tensors import relative_error
 from conrepair.truth.judging import Side, beside
@@ -101,7 +102,7 @@ def beside_exact(
     known: Known,
     tolerance: Tolerance,
     judged: Callable[[Array, Array, Known], Any],
-) -> tuple[Verdict, str, list[str]] | None:
+) -> tuple[Verdict, str, list[str], Explained] | None:
     """Judge a candidate by exact values, where these tell more than the reference does.
 
     Args:
@@ -112,7 +113,7 @@ def beside_exact(
         judged: Judges two arrays by what is known: gives `verdict` and `reason`.
 
     Returns:
-        The verdict, its reason and notes; None where the reference is as good.
+        The verdict, its reason, notes, and what explains it; None where the reference is as good.
     """
     right, bound = known.exact, known.bounds
     if right is None or bound is None or right.shape != bound.shape or right.shape[1:] != one.shape[1:]:
@@ -122,19 +123,42 @@ def beside_exact(
     most = (tolerance.relative_l2 or _SHARP) * float(np.linalg.norm(right))
     sharp = float(np.linalg.norm(bound)) <= most
     told = [_off(ours, known.kernel)] if ours.beyond else []
+    error = relative_error(two[:count], right) if two.dtype.kind == "f" else float(bool(theirs.beyond))
     if sharp and not theirs.beyond and _as_others(one, two, count):
+        size = float(np.linalg.norm(bound)) / (float(np.linalg.norm(right)) or 1.0)
+        by = Explained(by=By.BOUND, error=error, allowed=size)
         words = f"relative error {relative_error(one, two):.1e}"
         words += f", but each element is as near to its exact value as rounding explains, {theirs.bounds:.2g} of it"
-        return Verdict.NOISE, f"{words} at most{', which the source is not' if told else ''}", told
+        return Verdict.NOISE, f"{words} at most{', which the source is not' if told else ''}", told, by
     if not ours.beyond and not (sharp and theirs.bounds > numbers.BOUNDS):
         return None
     alone = Known() if sharp else Known(rounded=known.rounded)  # which is of the runtime that's off
     found = judged(right.astype(one.dtype), two[:count], alone)
     if not found.verdict.is_right:
-        return found.verdict, f"beside exact values: {found.reason}", told
+        by = Explained(by=By.NOTHING, error=error, allowed=found.floor.relative_l2)
+        return found.verdict, f"beside exact values: {found.reason}", told, by
     if not ours.beyond:
         return None
-    return Verdict.NOISE, f"beside exact values, which the source is further from: {found.reason}", told
+    by = explained_by(Verdict.NOISE, error, found.floor, tolerance, alone)
+    return Verdict.NOISE, f"beside exact values, which the source is further from: {found.reason}", told, by
+
+
+def explained_by(verdict: Verdict, error: float, floor: Floor, tolerance: Tolerance, known: Known) -> Explained:
+    """What explains a difference that was judged by what is known of the reference's rounding.
+
+    Args:
+        verdict: Of it.
+        error: Relative L2.
+        floor: What rounding explains.
+        tolerance: What counts as equal.
+        known: By which it was judged.
+    """
+    by = By.OPERATORS
+    if floor.measured:
+        by = By.SECOND if known.rounded is None else By.ESTIMATE
+    allowed = tolerance.noise_margin * floor.relative_l2
+    by = {Verdict.EQUIVALENT: By.TOLERANCE, Verdict.NOISE: by, Verdict.QUANTIZED: By.BUDGET}.get(verdict, By.NOTHING)
+    return Explained(by=by, error=error, allowed=allowed, arithmetic=floor.precision)
 
 
 def _off(side: Side, kernel: str) -> str:
@@ -198,9 +222,10 @@ def by_arithmetic(
     found = []
     for output in outputs:
         if output in wrong:
-            words = str(next(item for item in output.fits if item.arithmetic == name))
-            reason = f"{words}{f'. To prove it: {proof}' if proof else ''}"
-            output = replace(output, verdict=Verdict.NOISE, reason=reason)
+            of = next(item for item in output.fits if item.arithmetic == name)
+            reason = f"{of}{f'. To prove it: {proof}' if proof else ''}"
+            by = Explained(by=By.SIMULATION, error=of.error, allowed=numbers.TIMES * of.expected, arithmetic=name)
+            output = replace(output, verdict=Verdict.NOISE, reason=reason, explained=by)
         found.append(output)
     return tuple(found), name
 

@@ -19,11 +19,11 @@ from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, ConversionError
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Setting, System
-from conrepair.tracing.exact_side import ACCURACY, pieces_of
+from conrepair.tracing.exact_side import pieces_of
 from conrepair.tracing.formed import candidates, has_guilty_groups, in_other_form, taken_apart
 from conrepair.tracing.judging import REWRITTEN, read_judged
 from conrepair.tracing.propagation import Replayed, matched, replay
-from conrepair.truth.bound import Analysis
+from conrepair.truth.bound import ACCURACY, Analysis
 from conrepair.truth.widening import types_of
 
 _FORMS = 6  # that are tried

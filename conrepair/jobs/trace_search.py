@@ -26,13 +26,13 @@ from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.files import sha256_of
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Setting
-from conrepair.tracing.exact_side import ACCURACY, ExactSide, over_bound
+from conrepair.tracing.exact_side import ExactSide, over_bound
 from conrepair.tracing.judging import Judged, deviation_of, write_judged
 from conrepair.tracing.result import Deviation, worst_first
 from conrepair.tracing.search.objectives import OBJECTIVES, guide
 from conrepair.tracing.search.space import space_of
 from conrepair.tracing.searching import Searched, Sides, search_inputs
-from conrepair.truth.bound import Accuracy
+from conrepair.truth.bound import ACCURACY, Accuracy
 from conrepair.truth.referees import OnnxReference
 
 _KEPT = 8  # samples, the worst first

@@ -15,7 +15,7 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.graph.operators import PRODUCTS
 from conrepair.judging import numbers
 from conrepair.networks.network import Network
-from conrepair.truth.bound import Analysis
+from conrepair.truth.bound import ACCURACY, Analysis
 from conrepair.truth.judging import beside
 
 
@@ -50,7 +50,10 @@ class Kernel:
 
     def __str__(self) -> str:
         """For a person."""
-        return f"{self.operator} (`{self.layer}`) by {self.bounds:.1e} times what rounding explains of it"
+        return (
+            f"{self.operator} (`{self.layer}`) by {self.bounds:.1e} times what rounding explains of it (`conrepair "
+            f"accuracy --operator {self.operator}` measures it over all magnitudes)"
+        )
 
 
 def exact_values(
@@ -74,7 +77,7 @@ def exact_values(
         return None
     given = {piece.feeds[name]: np.asarray(array) for name, array in feeds.items() if name in piece.feeds}
     try:
-        found = Analysis(piece.model).at(given)
+        found = Analysis(piece.model).at(given, ACCURACY)
     except Exception:  # noqa: BLE001 (ONNX's reference raises a dozen types for what it doesn't know)
         return None
     names = [name for name in found.truth if all_tensors and name in network.graph.tensors] or wanted

@@ -49,8 +49,8 @@ class Fit:
         item = arithmetic_of(self.arithmetic)
         close = ", and its numbers are mostly those of the simulation" if self.close else ""
         return (
-            f"explained if it computes in {item.words}: relative error {self.error:.1e}, where that makes "
-            f"{self.expected:.1e} by simulation{close}"
+            f"explained if it computes in {item.words}: relative error {self.error:.1e} ({self.units:.2g} of its "
+            f"units), where that makes {self.expected:.1e} by simulation{close}"
         )
 
 

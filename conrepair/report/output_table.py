@@ -43,6 +43,7 @@ def _figures(output: OutputComparison, top_k: int) -> dict[str, str]:
         "verdict": output.verdict.value,
         "relative error": number(error.relative_l2),
         "max abs": number(error.max_abs),
+        "explained by": "" if output.explained is None else str(output.explained),
         "SQNR dB": f"{error.sqnr_db:.1f}",
         "cosine": f"{error.cosine:.6f}",
         "KL": "" if answers is None else number(answers.kl_divergence),

@@ -11,16 +11,12 @@ import onnx
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.operators.all_operators import ROUNDED
 from conrepair.runtime.errors import InferenceError
 from conrepair.tracing.propagation import Pieces
-from conrepair.truth.bound import Accuracy, Analysis
+from conrepair.truth.bound import ACCURACY, Accuracy, Analysis
 from conrepair.truth.disturbed import disturbed
 from conrepair.truth.judging import LARGE, distances, in_bounds, stored
 from conrepair.truth.widening import types_of
-
-ACCURACY = dict.fromkeys(ROUNDED, 16.0)
-"""Units in the last place that a right kernel of a function may be off; what's further off is a fault of its own."""
 
 _NUMBERS = "biuf"
 _MOST = 1e300  # where nothing may differ

@@ -23,6 +23,7 @@ import onnx
 
 from conrepair.frameworks.proto_file import read_within
 from conrepair.metrics.ulps import Grid, grid_of
+from conrepair.operators.all_operators import ROUNDED
 from conrepair.operators.record import Array
 from conrepair.truth.approximate import Machine
 from conrepair.truth.referees import reference_of
@@ -31,6 +32,9 @@ from conrepair.truth.widening import types_of, widened_feeds
 
 Accuracy = Mapping[str, float | Callable[[Array], Array]]
 """Units in the last place that an operator may be off by itself, by its name; or a function of its first operand."""
+
+ACCURACY: Accuracy = dict.fromkeys(ROUNDED, 16.0)
+"""Units in the last place that a right kernel of a function may be off; what's further off is a fault of its own."""
 
 _GRIDS = {
     onnx.TensorProto.FLOAT: "float32",
