@@ -42,7 +42,7 @@ from conrepair.evaluate.verdict import (
 )
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
 from conrepair.judging.arithmetic import FLOAT32, tried
-from conrepair.judging.explained import Explained
+from conrepair.judging.explained import By, Explained
 from conrepair.judging.recognition import Fit
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
@@ -440,7 +440,7 @@ def _compare_output(
         explained=by if verdict.is_right or verdict is Verdict.FAULTY else None,
         fits=fits_of(one, two, others, tolerance.noise_margin * floor.relative_l2) if random is None else (),
         tests=None
-        if case.exactly(one, two) or verdict not in _RIGHT
+        if case.exactly(one, two) or verdict not in _RIGHT or by.by is By.BOUND
         else for_tests(error, floor.relative_l2, tolerance.noise_margin),
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.evaluate.own_tests import for_tests
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.slices import Disturbed, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
@@ -225,7 +226,8 @@ def by_arithmetic(
             of = next(item for item in output.fits if item.arithmetic == name)
             reason = f"{of}{f'. To prove it: {proof}' if proof else ''}"
             by = Explained(by=By.SIMULATION, error=of.error, allowed=numbers.TIMES * of.expected, arithmetic=name)
-            output = replace(output, verdict=Verdict.NOISE, reason=reason, explained=by)
+            tests = for_tests(output.error, of.expected, numbers.TIMES)
+            output = replace(output, verdict=Verdict.NOISE, reason=reason, explained=by, tests=tests)
         found.append(output)
     return tuple(found), name
 

@@ -27,11 +27,13 @@ class Exact:
         values: In float64, by name.
         bounds: The largest error that rounding explains of each element, by name.
         estimated: Tensors whose bounds rest on an estimate.
+        work: That it took, as `numbers.WORK` has it.
     """
 
     values: Mapping[str, Array]
     bounds: Mapping[str, Array]
     estimated: frozenset[str] = frozenset()
+    work: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,12 @@ class Kernel:
 
 
 def exact_values(
-    network: Network, feeds: Mapping[str, Array], wanted: Sequence[str], *, all_tensors: bool = False
+    network: Network,
+    feeds: Mapping[str, Array],
+    wanted: Sequence[str],
+    *,
+    all_tensors: bool = False,
+    most: float | None = None,
 ) -> Exact | None:
     """Compute tensors in float64 from others, with running bounds of their errors.
 
@@ -66,11 +73,13 @@ def exact_values(
         feeds: By tensor.
         wanted: Tensors.
         all_tensors: Whether tensors on the way are given, too.
+        most: Work that it may be; None: `numbers.WORK`.
 
     Returns:
         None where that's too much work, or where nobody can do it.
     """
-    if _work(network, feeds, wanted) > numbers.WORK:
+    work = _work(network, feeds, wanted)
+    if work > (numbers.WORK if most is None else most):
         return None
     piece = network.as_onnx(tuple(feeds), wanted)
     if piece is None:
@@ -83,7 +92,7 @@ def exact_values(
     names = [name for name in found.truth if all_tensors and name in network.graph.tensors] or wanted
     real = [name for name in names if isinstance(found.truth[name], np.ndarray)]
     bounds = {name: np.broadcast_to(found.bound[name], found.truth[name].shape) for name in real}
-    return Exact({name: found.truth[name] for name in real}, bounds, frozenset(found.estimated))
+    return Exact({name: found.truth[name] for name in real}, bounds, frozenset(found.estimated), work)
 
 
 def first_wrong_kernel(network: Network, exact: Exact) -> Kernel | None:

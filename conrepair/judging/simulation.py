@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS, PRODUCTS
-from conrepair.judging.arithmetic import Arithmetic
+from conrepair.judging.arithmetic import Arithmetic, arithmetic_of
 from conrepair.networks.network import Network, Segment
 
 _SEED = 20261129
@@ -43,6 +43,18 @@ class Simulated(Network):
         """See `Network`."""
         self.check_cuts(fed, wanted)
         return _Rounded(self.graph, (self._network, self._products), self._arithmetic, fed, wanted)
+
+
+def simulated(network: Network, name: str, feeds: Mapping[str, Array], wanted: str) -> Array:
+    """A tensor of a network in an arithmetic, computed from others.
+
+    Args:
+        network: As its own runtime computes it.
+        name: Of the arithmetic.
+        feeds: By tensor.
+        wanted: The tensor.
+    """
+    return Simulated(network, arithmetic_of(name)).segment(tuple(feeds), [wanted]).run(feeds)[wanted]
 
 
 class _Rounded(Segment):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from conrepair.evaluate.verdict import HALF_EPSILON
-from conrepair.judging.exact import exact_values
+from conrepair.graph.layer_graph import Array
+from conrepair.judging import numbers
+from conrepair.judging.exact import Exact, exact_values
+from conrepair.judging.recognition import fit
+from conrepair.judging.simulation import simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.matching import Pair
@@ -147,10 +151,13 @@ def acquit_unread_bodies(
     ]
 
 
-def acquit_bounded(
-    first: tuple[Activations, Activations], pairs: Sequence[Pair], judged: Sequence[Judged]
+def acquit_explained(
+    first: tuple[Activations, Activations],
+    pairs: Sequence[Pair],
+    judged: Sequence[Judged],
+    arithmetics: Collection[str] = (),
 ) -> list[Judged]:
-    """Acquit pieces each of whose numbers is as near to its exact value as rounding explains.
+    """Acquit pieces each of whose numbers is near its exact value, or as an arithmetic makes it.
 
     Bounds of rounding are taken for a proof where all together they're no larger than the error that's allowed.
 
@@ -158,24 +165,37 @@ def acquit_bounded(
         first: A batch through the network that is right, and through the one in question.
         pairs: The cuts.
         judged: All of them.
+        arithmetics: Names of those that the network in question is known to compute in.
     """
     right, given = first
     network = right.network
     fed = dict.fromkeys([*network.graph.inputs, *(pair.source for pair in pairs)])
     nearest = network.graph.feeding(fed.keys()) if any(item.guilty for item in judged) else {}
     isolated = Isolation(given.network, pairs)
-    found = []
+    found, left = [], numbers.WORK
     for item in judged:
         pair = item.cut.pair
         if item.guilty and pair.source in nearest:
             feeds = {name: right[name] for name in nearest[pair.source]}
-            exact = exact_values(network, feeds, [pair.source])
-            if exact is not None and pair.source in exact.values and pair.source not in exact.estimated:
-                value, bound = exact.values[pair.source], exact.bounds[pair.source]
-                array = isolated.trial(pair.target, functools.partial(isolated.fed, right.__getitem__, given.feeds))
-                sharp = np.linalg.norm(bound) <= item.allowed * np.linalg.norm(value)
-                if sharp and array is not None and array.size == value.size:
-                    right_one = not beside(pair.layout.to_source(array), value, bound).beyond
-                    item = replace(item, guilty=not right_one, proven=right_one)
+            array = isolated.trial(pair.target, functools.partial(isolated.fed, right.__getitem__, given.feeds))
+            if array is not None and array.size == right[pair.source].size:
+                array = pair.layout.to_source(array)
+                exact = exact_values(network, feeds, [pair.source], most=left)
+                left -= 0.0 if exact is None else exact.work
+                proven = exact is not None and _is_within(array, exact, pair.source, item.allowed)
+                fits = [
+                    fit(name, right[pair.source], array, simulated(network, name, feeds, pair.source))
+                    for name in (() if proven else arithmetics)
+                ]
+                explained = proven or any(of.explains for of in fits)
+                item = replace(item, guilty=not explained, proven=explained)
         found.append(item)
     return found
+
+
+def _is_within(array: Array, exact: Exact, name: str, allowed: float) -> bool:
+    """Whether each number is within a bound that says something."""
+    if name not in exact.values or name in exact.estimated:
+        return False
+    value, bound = exact.values[name], exact.bounds[name]
+    return bool(np.linalg.norm(bound) <= allowed * np.linalg.norm(value)) and not beside(array, value, bound).beyond

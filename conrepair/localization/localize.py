@@ -11,6 +11,7 @@ from pathlib import Path
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import coarser
 from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
@@ -21,7 +22,7 @@ from conrepair.localization.cuts import known_of, readers_of
 from conrepair.localization.doubtful import with_other_layers
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.hidden import Explained, explain_outputs
-from conrepair.localization.judgement import Judged, acquit_bounded, acquit_unread_bodies, judge_cut
+from conrepair.localization.judgement import Judged, acquit_explained, acquit_unread_bodies, judge_cut
 from conrepair.localization.keeping import kept_layers
 from conrepair.localization.kept import KeptLayer
 from conrepair.localization.latent import Latent, latent_faults
@@ -124,13 +125,14 @@ def localize_target(
             yield batch
 
     ranges = ranges_of(target.graph) if options.quantized else {}
-    answers = AnswerPairs(reference, target, options)
+    computes_in = options.tolerance.arithmetic or FLOAT32.name
+    answers = AnswerPairs(reference, target, options, computes_in=computes_in)
     cuts = measure(
         reference, alignment.pairs, first, rest(), outputs=alignment.outputs, observe=answers.add, ranges=ranges
     )
     judged = _judge(source, first[1], alignment, cuts, options)
     if not options.quantized:
-        judged = acquit_bounded(first, alignment.pairs, judged)
+        judged = acquit_explained(first, alignment.pairs, judged, tried(computes_in))
     if options.quantized:
         judged = with_other_layers((source.graph, target.graph), alignment.pairs, judged)
     explained = None

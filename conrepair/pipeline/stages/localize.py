@@ -14,7 +14,8 @@ from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import from_json, to_json
-from conrepair.pipeline.evaluation import Execution
+from conrepair.judging.arithmetic import FLOAT32
+from conrepair.pipeline.evaluation import Execution, computes_in
 from conrepair.pipeline.stages.localizing import (
     fed_model,
     options_of,
@@ -259,6 +260,9 @@ def localization_task(
         device = backend(item.on.name).reach(item.on.options)
         more = {"needs": {"tvm"}, "alone": device != CONFINED, "device": device}
     options = options_of(state.settings, item.intent, target.limits)
+    if not options.tolerance.arithmetic and computes_in(item) != FLOAT32.name:
+        known = dataclasses.replace(options.tolerance, arithmetic=computes_in(item))
+        options = dataclasses.replace(options, tolerance=known)
     counts, by_files = options.latent_counts or latent, options.static or static
     options = dataclasses.replace(options, latent_counts=counts, static=by_files)
     payload = {"source": one, "target": two, "options": to_json(options)}
