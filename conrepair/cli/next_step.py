@@ -65,6 +65,9 @@ def after_comparison(row: Row, options: argparse.Namespace, *, random: bool = Fa
         return f"{row.proof}; no input can show more than rounding"
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         compared = "" if options.data is not None else "; inputs of your own (--data) may show what drawn ones don't"
+        arithmetic = "" if row.comparison is None else row.comparison.arithmetic
+        if arithmetic:
+            return f"what differs is what {arithmetic} makes{compared}"
         return f"no difference beyond rounding on these inputs{compared}"
     if random:
         return f"{_pair('localize', options, options.source, options.target)} names what differs between the files"

@@ -43,7 +43,7 @@ from conrepair.evaluate.verdict import (
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
 from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.judging.explained import By, Explained
-from conrepair.judging.recognition import Fit
+from conrepair.judging.recognition import Fit, stored_in
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
@@ -287,7 +287,12 @@ def compare_outputs(
         for pair in pairs
     )
     may_be = () if already or candidate.budgeted else tried(tolerance.arithmetic or candidate.computes_in)
-    outputs, arithmetic = by_arithmetic(outputs, may_be)
+    known_types: list[frozenset[str]] = []
+    if may_be and known.simulated:
+        types = (stored_in(candidate.arrays[item.candidate], reference.arrays[item.reference]) for item in pairs)
+        known_types = [names for names in types if names]
+    stored = frozenset.intersection(*known_types) if known_types else frozenset()
+    outputs, arithmetic = by_arithmetic(outputs, may_be, stored)
     if metrics:
         outputs = tuple(_measured(output, reference, candidate, metrics) for output in outputs)
     verdict, reason = Verdict.FAULTY, "; ".join(left)

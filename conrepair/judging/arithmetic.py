@@ -100,7 +100,8 @@ def _flushed(array: Array) -> Array:
 
 
 def _narrowed(array: Array) -> Array:
-    return array.astype(np.int32).astype(array.dtype) if array.dtype in (np.int64, np.uint64) else array
+    narrow = {"int64": np.int32, "uint64": np.uint32}.get(array.dtype.name)
+    return array if narrow is None else array.astype(narrow).astype(array.dtype)
 
 
 def _tf32(array: Array) -> Array:

@@ -13,6 +13,10 @@ from conrepair.judging.arithmetic import arithmetic_of
 from conrepair.metrics.running_error import error_of
 from conrepair.operators.record import Array
 
+_FEWEST = 16  # numbers that say in which type they're stored
+_LEVELS = 256
+_OFF_STEP = 0.02  # of a step: 255 times what single precision makes of the difference of two
+_SELDOM = 1.5  # times as unlike as float32's sums are, that those in a narrow type must be
 _MOST_UNLIKE = 10.0  # so that one fault doesn't decide
 
 
@@ -37,7 +41,7 @@ class Fit:
     @property
     def close(self) -> bool:
         """Whether the numbers themselves are those of the simulation, for the most part."""
-        return self.left <= numbers.CLOSE * self.error
+        return 0 < self.error < math.inf and self.left <= numbers.CLOSE * self.error
 
     @property
     def units(self) -> float:
@@ -49,13 +53,16 @@ class Fit:
         item = arithmetic_of(self.arithmetic)
         close = ", and its numbers are mostly those of the simulation" if self.close else ""
         return (
-            f"explained if it computes in {item.words}: relative error {self.error:.1e} ({self.units:.2g} of its "
-            f"units), where that makes {self.expected:.1e} by simulation{close}"
+            f"relative error {self.error:.1e} ({self.units:.2g} of its units) is explained if it computes in "
+            f"{item.words}, which makes {self.expected:.1e} by simulation{close}"
         )
 
 
 def fit(name: str, right: Array, given: Array, simulated: Array, least: float = 0.0) -> Fit:
     """Compare a difference with what an arithmetic makes.
+
+    It rounds everywhere: where half of the numbers that it changes hardly differ, what differs is something else.
+    Whole numbers are the simulation's, or something else.
 
     Args:
         name: Of the arithmetic.
@@ -67,8 +74,18 @@ def fit(name: str, right: Array, given: Array, simulated: Array, least: float = 
     if not right.shape == given.shape == simulated.shape:
         return Fit(name, 0.0, math.inf, math.inf, explains=False)
     error, expected = error_of(right, given), error_of(right, simulated)
-    left = error_of(simulated, given)
-    explains = error <= min(max(numbers.TIMES * expected, least), numbers.LARGEST)
+    if not 0 < error < math.inf:
+        return Fit(name, expected, math.inf, error, explains=False)
+    if right.dtype.kind != "f":
+        left = error_of(simulated, given)
+        return Fit(name, expected, left, error, explains=left == 0)
+    with np.errstate(all="ignore"):
+        left = error_of(right, right + (given - simulated))
+        changed = simulated != right
+        usual, own = (
+            np.median(np.abs(array - right)[changed]) if changed.any() else 0.0 for array in (simulated, given)
+        )
+    explains = error <= min(max(numbers.TIMES * expected, least), numbers.LARGEST) and own >= numbers.USUAL * usual
     explains = explains or left <= numbers.ALONE * error  # it's the very numbers
     return Fit(name, expected, left, error, explains)
 
@@ -78,31 +95,58 @@ def recognized(fits: Sequence[Mapping[str, Fit]], names: Collection[str], share:
 
     Args:
         fits: Of each tensor that differs, by arithmetic.
-        names: The arithmetics to choose from.
+        names: The arithmetics to choose from, the finest first.
         share: Of the tensors, at least, that it must explain.
 
     Returns:
         Its name; "" where none explains so many.
     """
-    able = [name for name in names if _explained(fits, name) >= max(1, share * len(fits))]
-    return min(able, key=lambda name: (-_known(fits, name), _unlike(fits, name)), default="")
+    able = [name for name in names if sum(_explains(item, name) for item in fits) >= max(1, share * len(fits))]
+    return min(able, key=lambda name: (-_known(fits, name), round(_unlike(fits, name), 1)), default="")
 
 
-def _explained(fits: Sequence[Mapping[str, Fit]], name: str) -> int:
-    return sum(name in item and item[name].explains for item in fits)
+def _explains(item: Mapping[str, Fit], name: str) -> bool:
+    return name in item and item[name].explains
 
 
 def _known(fits: Sequence[Mapping[str, Fit]], name: str) -> int:
     """How many tensors have the very numbers of a simulation, for the most part."""
-    return sum(item[name].close for item in fits)
+    return sum(name in item and item[name].close for item in fits)
 
 
 def _unlike(fits: Sequence[Mapping[str, Fit]], name: str) -> float:
     """How unlike differences are what an arithmetic makes: 0 for its very numbers, above 1 for more or less of it."""
-    return float(np.mean([min(_ratio(item[name]), _MOST_UNLIKE) for item in fits]))
+    seldom = _SELDOM if arithmetic_of(name).own_sums else 1.0
+    return seldom * float(np.mean([min(_ratio(item.get(name)), _MOST_UNLIKE) for item in fits]))
 
 
-def _ratio(item: Fit) -> float:
-    if item.explains:
-        return item.left / item.error if item.error else 0.0
-    return item.error / item.expected if item.expected else math.inf
+def _ratio(item: Fit | None) -> float:
+    if item is None or not (item.explains or item.expected):
+        return math.inf
+    return item.left / item.error if item.explains else item.error / item.expected
+
+
+def stored_in(given: Array, right: Array) -> frozenset[str]:
+    """The arithmetics whose numbers a device's values are, and the source's aren't; none where that can't be told.
+
+    Args:
+        given: The device's values, of whatever type they're handed on in.
+        right: The source's.
+    """
+    if given.dtype.kind != "f" or given.size < _FEWEST or right.dtype.kind != "f":
+        return frozenset()
+    values, others = (array[np.isfinite(array)].astype(np.float32) for array in (given, right))
+    for name in ("bfloat16", "float16"):
+        rounds = arithmetic_of(name).results
+        if np.array_equal(rounds(values), values) and not np.array_equal(rounds(others), others):
+            return frozenset({name, f"{name}-accumulated"})
+    return frozenset({"int8"}) if _in_steps(values) and not _in_steps(others) else frozenset()
+
+
+def _in_steps(values: Array) -> bool:
+    """Whether all are multiples of a step, of which there are no more than eight bits count."""
+    levels = np.unique(values.astype(np.float64))
+    if not 1 < levels.size <= _LEVELS:
+        return False
+    steps = (levels - levels[0]) / np.diff(levels).min()
+    return bool(steps[-1] < _LEVELS and np.abs(steps - np.rint(steps)).max() < _OFF_STEP)

@@ -19,7 +19,7 @@ from conrepair.frameworks.formats import RECORDED
 from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record
-from conrepair.judging.arithmetic import tried
+from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.localization.activations import Activations
 from conrepair.localization.baked_batch import opened_batch, with_baked
 from conrepair.localization.by_files import compared_by_files
@@ -118,6 +118,10 @@ def localize_models(
 def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:
     """The same where one side was computed elsewhere."""
     is_right = source.model.framework == RECORDED
+    if is_right and options.tolerance.arithmetic not in {"", FLOAT32.name}:
+        raise UsageError(
+            "an arithmetic is the target's, and here the source was computed elsewhere. Exchange the two."
+        )
     fed, other = (target, source) if is_right else (source, target)
     if fed.model.framework == RECORDED:
         raise UsageError("both sides were computed elsewhere, so there are no layers to look into. Use `compare`.")

@@ -38,6 +38,7 @@ from conrepair.localization.rows import Side, row_of
 from conrepair.metrics.running_error import error_of
 from conrepair.networks.network import Network, Segment
 
+_OTHERS = 3.0  # times the error of the first batch, at most, that all have
 _FUSED = 3  # recorded tensors in a row that a kernel may have inside
 _NAMED = 3  # tensors that would narrow a piece down
 _OTHER_SIGNS = re.compile(r"[^0-9a-z]+")
@@ -105,7 +106,9 @@ class RecordedSide:
         compared = answers.compared()
         judged = self._judged(cuts, own)
         if tried(computes_in) and any(item.guilty for item in judged):
-            judged, answers.computes_in = self._recognized(judged, tried(computes_in), own, told)
+            judged, found = self._recognized(judged, tried(computes_in), own, told)
+            inner = len(cuts) > len(self._recorded.output_names)  # which say it where none was recognized
+            answers.computes_in = found or (FLOAT32.name if inner else computes_in)
         if compared.open and not self._is_right:
             answers.measure_rounding(own)
             compared = answers.compared()
@@ -194,14 +197,17 @@ class RecordedSide:
         known = frozenset(self._fed(cuts))
         between = {cut: self._graph.between(known, [cut]) for cut in cuts}
         sums = [cut for cut, nodes in between.items() if any(node.op in PRODUCTS for node in nodes)]
-        alone = sum(cut in fits for cut in sums) < numbers.MOST * len(sums)
+        alone = len(sums) > 1 and sum(cut in fits for cut in sums) < numbers.MOST * len(sums)
+        whole = {item.cut.pair.target: item.cut.introduced.relative_l2 for item in judged}
         explained = {
             cut: item[name]
             for cut, item in fits.items()
-            if item[name].explains and (not alone or item[name].left <= numbers.ALONE * item[name].error)
+            if name in item and item[name].explains and whole[cut] <= _OTHERS * item[name].error
+            if not alone or item[name].left <= numbers.ALONE * item[name].error
         }
         for cut in wanted if not alone else ():
-            if cut not in explained and (longer := self._longer(name, cut, cuts, own, told)):
+            longer = None if cut in explained else self._longer(name, cut, cuts, own, told)
+            if longer is not None and whole[cut] <= _OTHERS * longer.error:
                 explained[cut] = longer
         found = []
         for item in judged:
@@ -212,7 +218,8 @@ class RecordedSide:
                 proven = not guilty and of.close
                 item = replace(item, guilty=guilty, floor=floor, allowed=allowed, proven=proven)
             found.append(item)
-        return found, name if explained else ""
+        certain = len(names) == 1 or len(explained) > 1 or any(of.close for of in explained.values())
+        return found, name if explained and certain else ""
 
     def _fits(
         self,
@@ -230,7 +237,7 @@ class RecordedSide:
         fits: dict[str, dict[str, Fit]] = {name: {} for name in wanted}
         for name in names:
             arithmetic = arithmetic_of(name)
-            for tensor, array in Pieces.between(Simulated(self._network, arithmetic), fed, wanted).run(fetch):
+            for tensor, array in Pieces.between(Simulated(self._network, arithmetic), fed, wanted).attempt(fetch):
                 pair = cuts[tensor].pair
                 recorded = pair.layout.to_target(told[pair.source]).astype(array.dtype)
                 fits[tensor][name] = fit(name, computed[tensor], recorded, array, arithmetic.least)
@@ -244,8 +251,8 @@ class RecordedSide:
         for _ in range(_FUSED):
             known = frozenset(self._fed(cuts)) - uncut
             uncut |= {name for node in self._graph.between(known, [cut]) for name in node.inputs if name in cuts}
-            found = self._fits([name], [cut], cuts, own, told, uncut)[cut][name]
-            if found.explains:
+            found = self._fits([name], [cut], cuts, own, told, uncut)[cut].get(name)
+            if found is not None and found.explains:
                 return found
         return None
 

@@ -179,7 +179,7 @@ class Reference:
         """
         if not self._exact:
             network = self.network
-            ends = list(dict.fromkeys(network.output_names.values()))
+            ends = [end for end in dict.fromkeys(network.output_names.values()) if end not in network.graph.inputs]
             feeds = {name: right.feeds[name] for name in network.graph.inputs}
             self._exact.append(exact_values(network, feeds, ends, all_tensors=True))
         return self._exact[0]
@@ -322,7 +322,10 @@ def measured(reference: Reference, right: Activations, arithmetics: Collection[s
     """
     network = reference.network
     rounded = reference.rounded_outputs(right)
-    simulated = {name: reference.simulated_outputs(right, name) for name in arithmetics}
+    simulated = {}
+    for name in arithmetics:
+        with contextlib.suppress(InferenceError):  # what it makes of a number may be no index
+            simulated[name] = reference.simulated_outputs(right, name)
     found = reference.exact_outputs(right)
     names = network.output_names
     if found is None or any(tensor in found.estimated or tensor not in found.values for tensor in names.values()):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 import torch
 from localized import WEIGHTS, Variant, pictures
-from onnx import TensorProto, helper, save
+from onnx import TensorProto, helper, numpy_helper, save
 from torch.nn import functional
 
 import conrepair
@@ -118,5 +118,106 @@ def test_probabilities_that_were_rounded_are_still_probabilities() -> None:
     values = torch.tensor(arrays["y"]).to(torch.bfloat16).float().numpy()
     assert np.abs(values.sum(axis=1) - 1).max() > 1e-3
     found = conrepair.compare("net.onnx", _recorded({"y": values}), data="in.npz", in_process=True)
-    assert found.verdict == "noise", found.reason
-    assert found.row.comparison.outputs[0].error.relative_l2 < 3e-3
+    assert found.row.comparison.outputs[0].error.relative_l2 < 3e-3, found.reason
+
+
+def _wrong(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Scores of a device in bfloat16, with something else wrong."""
+    scores = arrays["scores"].copy()
+    if name == "no numbers":
+        scores[:] = np.nan
+    elif name == "one that's none":
+        scores[0, 0] = np.inf
+    elif name == "zeros behind the samples that are simulated":
+        scores[5:] = 0
+    elif name == "samples exchanged":
+        scores[[-1, -2]] = scores[[-2, -1]]
+    elif name == "classes exchanged":
+        scores = scores[:, ::-1].copy()
+    elif name == "one column":
+        scores[:, 2] *= 1.2
+    return scores
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("no numbers", "one that's none", "zeros behind the samples that are simulated", "samples exchanged"),
+        *("classes exchanged", "one column"),
+    ],
+)
+def test_no_arithmetic_excuses_what_it_does_not_make(name: str) -> None:
+    Variant(after="", outputs="float[batch, 5] scores").write(Path("scores.onnx"))
+    arrays = _device(torch.bfloat16)
+    right = conrepair.compare("scores.onnx", {"scores": arrays["scores"]}, data="in.npz", in_process=True)
+    assert (right.verdict, right.arithmetic) == ("noise", "bfloat16")
+    for verb in (conrepair.compare, conrepair.localize):
+        found = verb("scores.onnx", {"scores": _wrong(name, arrays)}, data="in.npz", in_process=True)
+        assert found.verdict == "faulty", found.reason
+
+
+def test_one_channel_among_others_in_float32_is_a_fault() -> None:
+    """The error of all is as large as eight bits make, but these would change all channels."""
+    arrays = _device(torch.float32)
+    arrays["c"][:, 1] *= 1.03
+    arrays |= {"d": arrays["b"] + arrays["c"]}
+    arrays["f"] = arrays["d"].mean((2, 3))
+    found = conrepair.localize("net.onnx", _recorded(arrays, *INNER[:-1]), data="in.npz", in_process=True)
+    assert found.verdict == "faulty"
+    assert ("c",) in [fault.source_layers for fault in found.faults]
+    assert found.arithmetic == ""
+
+
+def test_a_fault_that_outputs_alone_cannot_tell_is_undecided() -> None:
+    """Numbers of float32 that are as far off as bfloat16's would be, and aren't those of the simulation."""
+    arrays = _device(torch.float32, {"first": 1.004, "inner": 0.997})
+    found = conrepair.compare("net.onnx", _recorded(arrays), data="in.npz", in_process=True)
+    assert found.verdict in {"undecided", "faulty"}, found.reason
+    assert "record tensors on the way" in found.reason or found.verdict == "faulty"
+
+
+def test_whole_numbers_are_those_of_the_simulation_or_wrong() -> None:
+    ends = [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", 4]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "x"], ["y"])], "net", ends[:1], ends[1:])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "square.onnx")
+    x = np.random.default_rng(0).integers(60000, 99000, (8, 4))
+    narrow = (x * x).astype(np.int32).astype(np.int64)
+    off = (x * x) + (np.arange(4) == 1)
+    for values, verdict, name in ((narrow, "noise", "int32"), (off, "faulty", "")):
+        found = conrepair.compare("square.onnx", {"y": values}, data={"x": x}, in_process=True)
+        assert (found.verdict, found.arithmetic) == (verdict, name), found.reason
+
+
+def test_a_simulation_that_fails_leaves_the_others() -> None:
+    """In float16 an index overflows, which no table has a row for; bfloat16 is fine."""
+    nodes = [
+        helper.make_node("Mul", ["x", "k"], ["a"]),
+        helper.make_node("Cast", ["a"], ["i"], to=TensorProto.INT64),
+        helper.make_node("Gather", ["t", "i"], ["r"]),
+        helper.make_node("MatMul", ["r", "w"], ["y"]),
+    ]
+    generator = np.random.default_rng(0)
+    table, weight = (generator.normal(size=shape).astype(np.float32) for shape in ((70001, 8), (8, 3)))
+    weights = [numpy_helper.from_array(array, name) for array, name in ((table, "t"), (weight, "w"))]
+    ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])]
+    ends += [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])]
+    weights += [numpy_helper.from_array(np.float32(70000), "k")]
+    graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], weights)
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "table.onnx")
+    x = np.linspace(0.9, 1, 8).astype(np.float32)
+    rows, columns = (
+        torch.tensor(array).to(torch.bfloat16) for array in (table[(x * 70000).astype(np.int64)], weight)
+    )
+    found = conrepair.compare("table.onnx", {"y": (rows @ columns).float().numpy()}, data={"x": x}, in_process=True)
+    assert found.row.problem is None
+    assert {"bfloat16"} <= {of.arithmetic for of in found.row.comparison.outputs[0].fits}
+
+
+def test_an_arithmetic_that_a_model_is_said_to_have_excuses_its_layers() -> None:
+    """A file with weights that were rounded to bfloat16, run here."""
+    narrow = {name: torch.tensor(array).to(torch.bfloat16).float().numpy() for name, array in WEIGHTS.items()}
+    Variant(weights=narrow).write(Path("narrow.onnx"))
+    for verb in (conrepair.compare, conrepair.localize):
+        assert verb("net.onnx", "narrow.onnx", data="in.npz", in_process=True).verdict == "faulty"
+        found = verb("net.onnx", "narrow.onnx", data="in.npz", arithmetic="bfloat16", in_process=True)
+        assert found.verdict == "noise", found.reason

@@ -35,6 +35,10 @@ def layers_again(found: Localization, margin: float) -> tuple[Localization, tupl
     if found.options.quantized:
         told = "layers weren't judged again: what few bits explain of each isn't saved; localize with --margin"
         return found, (told,)
+    if found.arithmetic:
+        return found, (
+            f"layers weren't judged again: {found.arithmetic} was recognized, which has margins of its own",
+        )
     cleared = {_ends(row) for row in found.layers if row.guilty and _above(row, old) and not _above(row, margin)}
     risen = {_ends(row) for row in found.layers if not row.guilty and _above(row, margin) and not _above(row, old)}
     faults = tuple(fault for fault in found.faults if (fault.source_tensor, fault.target_tensor) not in cleared)
