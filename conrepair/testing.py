@@ -48,6 +48,7 @@ class LocalizeOptions(TypedDict, total=False):
     metrics: Any
     max_drop: Mapping[str, float] | Sequence[str] | str
     strict_signature: bool
+    arithmetic: str
     batch_size: int
     margin: float
     latent: bool

@@ -71,7 +71,7 @@ def test_wrong_options_of_a_compiler_are_named(right: Path) -> None:
         conrepair.build(right, setting="O7", in_process=True)
     with pytest.raises(conrepair.ConrepairError, match="leave tvm out"):
         conrepair.execute(right, tvm={"target": "llvm"}, in_process=True)
-    with pytest.raises(conrepair.ConrepairError, match="unknown backend 'tensorrt'"):
+    with pytest.raises(conrepair.ConrepairError, match="backend is 'tensorrt': give one of libraries"):
         conrepair.execute(right, backend="tensorrt", in_process=True)  # type: ignore[arg-type]
 
 

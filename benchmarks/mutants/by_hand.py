@@ -35,8 +35,8 @@ _CHANGES = (
     ("conrepair/localization/conclusion.py", "if compared.differs:", "if False:"),
     (
         "conrepair/localization/agreement.py",
-        "rounded=self._other(self._rounded, vary=vary,",
-        "rounded=self._other(None, vary=vary,",
+        "rounded=other(known.rounded, exact=True),",
+        "rounded=None,",
     ),
     (
         "conrepair/localization/alignment.py",

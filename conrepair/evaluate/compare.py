@@ -133,7 +133,7 @@ class OutputComparison:
         return math.inf if self.error.mismatched else max(self.error.relative_l2, self.hidden)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparedOutputs:
     """What all outputs together say of a candidate.
 
@@ -308,7 +308,16 @@ def compare_outputs(
         replace(output, notes=(*output.notes, *layouts)) if output is outputs[0] else output for output in outputs
     )
     chosen = frozenset(pair.reference for pair in pairs if _tolerance(tolerance, pair, reference, candidate).given)
-    return ComparedOutputs(verdict, reason, outputs, tuple(left), face, layouts, arithmetic, chosen)
+    return ComparedOutputs(
+        verdict=verdict,
+        reason=reason,
+        outputs=outputs,
+        unpaired=tuple(left),
+        face=face,
+        layouts=layouts,
+        arithmetic=arithmetic,
+        chosen=chosen,
+    )
 
 
 def _tolerance(tolerance: Tolerance, pair: OutputPair, reference: Run, candidate: Run) -> Tolerance:
@@ -392,7 +401,7 @@ def _compare_output(
     may_be_rounding = found.open or (unexplained and evidence.rounded is None)
     if others.exact is not None and not (quantized or already or softmax or verdict is Verdict.EQUIVALENT):
         beside = beside_exact(one, two, others, tolerance, functools.partial(_judged, case))
-        if beside is not None:
+        if beside is not None and (beside[0] is not verdict or beside[2]):
             verdict, reason, told, by = beside
             notes += told
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)

@@ -17,6 +17,7 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Floor, Verdict
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import arithmetic_of
+from conrepair.judging.exact import is_sharp
 from conrepair.judging.explained import By, Explained
 from conrepair.judging.recognition import Fit, fit, recognized
 from conrepair.metrics.running_error import relative_l2
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from conrepair.evaluate.compare import OutputComparison
 
 Array = npt.NDArray[Any]
-_REST = 3.0  # times the error on samples that were computed exactly, at most, on the others
 _NAMED = 4
+_SAME_RUN = 1e-5  # of an output that's computed twice, in other batches
 _SHARP = 1e-4  # relative L2 of bounds that prove something where no tolerance is given: what's equivalent by default
 
 
@@ -41,6 +42,7 @@ class Evidence:
         rounded: With each tensor on the way rounded a little more.
         exact: In float64, with nothing rounded on the way.
         bounds: How far each element of a right computation may be from that.
+        own: By its own runtime, in the batches of those two.
         simulated: In arithmetics that a device may have, by their names.
         kernel: In words, which of the reference's kernels is off by more than rounding explains.
     """
@@ -49,6 +51,7 @@ class Evidence:
     rounded: Run | None = None
     exact: Run | None = None
     bounds: Run | None = None
+    own: Run | None = None
     simulated: Mapping[str, Run] = field(default_factory=lambda: MappingProxyType({}))
     kernel: str = ""
 
@@ -58,7 +61,7 @@ class Evidence:
         Args:
             change: Gives a run for each.
         """
-        runs = {name: getattr(self, name) for name in ("second_opinion", "rounded", "exact", "bounds")}
+        runs = {name: getattr(self, name) for name in ("second_opinion", "rounded", "exact", "bounds", "own")}
         found: dict[str, Any] = {name: None if run is None else change(run) for name, run in runs.items()}
         return replace(self, simulated={name: change(run) for name, run in self.simulated.items()}, **found)
 
@@ -75,6 +78,7 @@ class Evidence:
             rounded=of(self.rounded),
             exact=exact,
             bounds=of(self.bounds),
+            own=of(self.own),
             simulated=simulated,
             kernel=self.kernel,
             in_float64=exact is not None or (self.second_opinion is not None and self.second_opinion.exact),
@@ -93,6 +97,7 @@ class Known:
     rounded: Array | None = None
     exact: Array | None = None
     bounds: Array | None = None
+    own: Array | None = None
     simulated: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     in_float64: bool = False
     kernel: str = ""
@@ -118,15 +123,17 @@ def beside_exact(
         The verdict, its reason, notes, and what explains it; None where the reference is as good.
     """
     right, bound = known.exact, known.bounds
-    if right is None or bound is None or right.shape != bound.shape or right.shape[1:] != one.shape[1:]:
+    if right is None or bound is None or not right.shape == bound.shape == one.shape == two.shape:
         return None
-    count = len(right)
-    ours, theirs = (beside(array[:count], right, bound) for array in (one, two))
-    most = (tolerance.relative_l2 or _SHARP) * float(np.linalg.norm(right))
-    sharp = float(np.linalg.norm(bound)) <= most
+    if known.own is not None and not np.allclose(known.own, one, rtol=_SAME_RUN, atol=_SAME_RUN, equal_nan=True):
+        return None  # outputs depend on what else is in their batch
+    right = np.where(np.isinf(bound), one, right)
+    bound = np.where(np.isinf(bound), 0.0, bound)
+    ours, theirs = (beside(array, right, bound) for array in (one, two))
+    sharp = is_sharp(right, bound, tolerance.relative_l2 or _SHARP)
     told = [_off(ours, known.kernel)] if ours.beyond else []
-    error = relative_error(two[:count], right) if two.dtype.kind == "f" else float(bool(theirs.beyond))
-    if sharp and not theirs.beyond and _as_others(one, two, count):
+    error = relative_error(two, right) if two.dtype.kind == "f" else float(bool(theirs.beyond))
+    if sharp and not theirs.beyond:
         size = float(np.linalg.norm(bound)) / (float(np.linalg.norm(right)) or 1.0)
         by = Explained(by=By.BOUND, error=error, allowed=size)
         words = f"relative error {relative_error(one, two):.1e}"
@@ -135,7 +142,7 @@ def beside_exact(
     if not ours.beyond and not (sharp and theirs.bounds > numbers.BOUNDS):
         return None
     alone = Known() if sharp else Known(rounded=known.rounded)  # which is of the runtime that's off
-    found = judged(right.astype(one.dtype), two[:count], alone)
+    found = judged(right.astype(one.dtype), two, alone)
     if not found.verdict.is_right:
         by = Explained(by=By.NOTHING, error=error, allowed=found.floor.relative_l2)
         return found.verdict, f"beside exact values: {found.reason}", told, by
@@ -173,7 +180,7 @@ def _as_others(one: Array, two: Array, count: int) -> bool:
     """Whether samples that weren't computed otherwise differ by no more than those that were."""
     parts = [(array[:count], array[count:]) for array in (one, two)]
     first, rest = (relative_l2(*pair) if len(pair[0]) else 0.0 for pair in zip(*parts, strict=True))
-    return rest <= _REST * first
+    return rest <= numbers.OTHERS * first
 
 
 def fits_of(one: Array, two: Array, known: Known, least: float) -> tuple[Fit, ...]:

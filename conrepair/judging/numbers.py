@@ -1,12 +1,15 @@
 """Numbers that decide whether a difference is explained, with their units and what they were measured on."""
 
 WORK = 1e9  # products times bytes of a result that are computed exactly: about a second of one processor
+SHARP = 1e-3  # relative L2 of a slice's bounds that prove something: four of float32's digits are lost
+OTHERS = 3.0  # times the error of the first batch, at most, that all have which one batch acquits
 BOUNDS = 100.0  # of rounding, all of them proven, that no kernel's accuracy takes an element beyond
 TIMES = 2.0  # an arithmetic's own error, that a difference may be: what's rounded elsewhere has as much of its own
 LEAST = 0.3  # of an arithmetic's own error that outputs' difference is at least: it's no seven times finer one's
 USUAL = 0.2  # of the change in the middle of those that an arithmetic makes: one wrong channel leaves most alone
 CLOSE = 0.5  # of a difference, that's left of it beside a simulation that's recognised by its numbers
 SLICES = 8.0  # the same of a slice: few numbers vary more
+KNOWN = 4.0  # relative L2 that its very numbers may differ by
 LARGEST = 0.5  # relative L2 that no arithmetic excuses, but for its very numbers
 ALONE = 0.3  # of a difference, that may be left beside a simulation of one layer among others that are in float32
 MOST = 0.5  # of the pieces that float32 doesn't explain, at least, that an arithmetic explains which is recognised

@@ -86,7 +86,7 @@ def fit(name: str, right: Array, given: Array, simulated: Array, least: float = 
             np.median(np.abs(array - right)[changed]) if changed.any() else 0.0 for array in (simulated, given)
         )
     explains = error <= min(max(numbers.TIMES * expected, least), numbers.LARGEST) and own >= numbers.USUAL * usual
-    explains = explains or left <= numbers.ALONE * error  # it's the very numbers
+    explains = explains or (left <= numbers.ALONE * error and error <= numbers.KNOWN)  # it's the very numbers
     return Fit(name, expected, left, error, explains)
 
 

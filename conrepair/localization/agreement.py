@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +46,7 @@ class AnswerPairs:
         self._theirs: dict[str, list[Array]] = {name: [] for name in target.output_names}
         self._second: Mapping[str, Array] | None = None
         self._measured: Measured | None = None
+        self._feeds: list[Mapping[str, Array]] = []
         self._rows = 1
 
     def add(self, right: Activations, given: Activations) -> None:
@@ -56,6 +57,7 @@ class AnswerPairs:
             given: Through the network in question.
         """
         self._rows = max((len(array) for array in right.feeds.values() if array.ndim), default=1)
+        self._feeds.append(dict(right.feeds))
         if self._second is None and not any(self._ours.values()):
             self._second = self._reference.second_outputs(right)
         for side, held in ((right, self._ours), (given, self._theirs)):
@@ -88,7 +90,7 @@ class AnswerPairs:
         Args:
             right: The first batch through the network that is right.
         """
-        self._measured = measured(self._reference, right, tried(self.computes_in))
+        self._measured = measured(self._reference, right, tried(self.computes_in), self._feeds)
 
     def compared(self, changed: Mapping[str, Array] | None = None) -> ComparedOutputs:
         """Judge what was taken.
@@ -120,15 +122,18 @@ class AnswerPairs:
             },
             kernel=known.kernel,
             rounded=other(known.rounded, exact=True),
-            exact=other(known.exact, exact=True),
-            bounds=other(known.bounds, exact=True),
+            exact=other(known.exact[: 1 if changed else None], exact=True),
+            bounds=other(known.bounds[: 1 if changed else None], exact=True),
         )
 
-    def _other(self, outputs: Mapping[str, Array] | None, *, vary: bool, exact: bool) -> HeldRun | None:
-        """The source by other means."""
-        if outputs is None:
+    def _other(
+        self, outputs: Mapping[str, Array] | Sequence[Mapping[str, Array]] | None, *, vary: bool, exact: bool
+    ) -> HeldRun | None:
+        """The source by other means, for the first batch or for all."""
+        if not outputs:
             return None
-        held = {name: [array] for name, array in outputs.items()}
+        batches = [outputs] if isinstance(outputs, Mapping) else outputs
+        held = {name: [batch[name] for batch in batches] for name in batches[0]}
         return _run("second", self._reference.network, held, self._rows, vary=vary, exact=exact)
 
 

@@ -7,12 +7,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from conrepair.evaluate.verdict import HALF_EPSILON
 from conrepair.graph.layer_graph import Array
 from conrepair.judging import numbers
-from conrepair.judging.exact import Exact, exact_values
+from conrepair.judging.exact import Exact, exact_values, is_confirmed, is_sharp
 from conrepair.judging.recognition import fit
 from conrepair.judging.simulation import simulated
 from conrepair.localization.activations import Activations
@@ -20,6 +18,7 @@ from conrepair.localization.isolation import Isolation
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut
 from conrepair.localization.numbers import judging
+from conrepair.metrics.running_error import error_of
 from conrepair.truth.judging import beside
 
 _EPSILON = 2.0**-23
@@ -176,13 +175,21 @@ def acquit_explained(
     for item in judged:
         pair = item.cut.pair
         if item.guilty and pair.source in nearest:
-            feeds = {name: right[name] for name in nearest[pair.source]}
+            feeds = {name: right[name] for name in (*network.graph.inputs, *nearest[pair.source])}
             array = isolated.trial(pair.target, functools.partial(isolated.fed, right.__getitem__, given.feeds))
             if array is not None and array.size == right[pair.source].size:
                 array = pair.layout.to_source(array)
+                first_one = error_of(right[pair.source], array)
+                if not item.introduced <= numbers.OTHERS * first_one < math.inf:
+                    found.append(item)  # other batches show it
+                    continue
                 exact = exact_values(network, feeds, [pair.source], most=left)
                 left -= 0.0 if exact is None else exact.work
-                proven = exact is not None and _is_within(array, exact, pair.source, item.allowed)
+                proven = (
+                    exact is not None
+                    and _is_within(array, exact, pair.source, item.allowed)
+                    and is_confirmed(network, feeds, exact, pair.source)
+                )
                 fits = [
                     fit(name, right[pair.source], array, simulated(network, name, feeds, pair.source))
                     for name in (() if proven else arithmetics)
@@ -198,4 +205,4 @@ def _is_within(array: Array, exact: Exact, name: str, allowed: float) -> bool:
     if name not in exact.values or name in exact.estimated:
         return False
     value, bound = exact.values[name], exact.bounds[name]
-    return bool(np.linalg.norm(bound) <= allowed * np.linalg.norm(value)) and not beside(array, value, bound).beyond
+    return is_sharp(value, bound, allowed) and not beside(array, value, bound).beyond

@@ -159,14 +159,14 @@ class OutputsAgain:
     Attributes:
         measured: By the model's names.
         specs: Of the outputs, under these.
-        valid: How many samples of the batch aren't there to fill it up.
+        valid: How many samples of the first batch, and of all, aren't there to fill one up.
         size: Of the batch.
         axes: Where outputs have their samples.
     """
 
     measured: Measured
     specs: tuple[TensorSpec, ...]
-    valid: int
+    valid: tuple[int, int]
     size: int
     axes: OutputAxes
 
@@ -193,12 +193,13 @@ def outputs_again(source: FedModel, folder: Path, options: Options) -> OutputsAg
         return None
     network = opened.network
     right = Activations(network, next(iter(_batches(source, opened, size, count))), folder / "right")
-    found = measured(Reference(network, folder / "rounded"), right, tried(options.tolerance.arithmetic))
+    every = _batches(source, opened, size, source.data.count)
+    found = measured(Reference(network, folder / "rounded"), right, tried(options.tolerance.arithmetic), every)
     stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
     arrays = found.rounded or {}
     specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]
     axes = OutputAxes(source.inputs, specs, source.axes)
-    return OutputsAgain(found, tuple(specs), min(size, count), size, axes)
+    return OutputsAgain(found, tuple(specs), (min(size, count), source.data.count), size, axes)
 
 
 def batch_size(source: FedModel, target: FedModel, wanted: int, samples: int) -> int:

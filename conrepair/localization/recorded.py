@@ -38,7 +38,6 @@ from conrepair.localization.rows import Side, row_of
 from conrepair.metrics.running_error import error_of
 from conrepair.networks.network import Network, Segment
 
-_OTHERS = 3.0  # times the error of the first batch, at most, that all have
 _FUSED = 3  # recorded tensors in a row that a kernel may have inside
 _NAMED = 3  # tensors that would narrow a piece down
 _OTHER_SIGNS = re.compile(r"[^0-9a-z]+")
@@ -202,12 +201,12 @@ class RecordedSide:
         explained = {
             cut: item[name]
             for cut, item in fits.items()
-            if name in item and item[name].explains and whole[cut] <= _OTHERS * item[name].error
+            if name in item and item[name].explains and whole[cut] <= numbers.OTHERS * item[name].error
             if not alone or item[name].left <= numbers.ALONE * item[name].error
         }
         for cut in wanted if not alone else ():
             longer = None if cut in explained else self._longer(name, cut, cuts, own, told)
-            if longer is not None and whole[cut] <= _OTHERS * longer.error:
+            if longer is not None and whole[cut] <= numbers.OTHERS * longer.error:
                 explained[cut] = longer
         found = []
         for item in judged:

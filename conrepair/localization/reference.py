@@ -12,8 +12,9 @@ from types import MappingProxyType
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
+from conrepair.judging import numbers
 from conrepair.judging.arithmetic import arithmetic_of
-from conrepair.judging.exact import Exact, exact_values, first_wrong_kernel
+from conrepair.judging.exact import exact_values, first_wrong_kernel
 from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import as_stored
@@ -77,8 +78,6 @@ class Reference:
         self._second_outputs: dict[str, Array] | None = None
         self._rounded_outputs: dict[str, Array] | None = None
         self._asked = False
-        self._exact: list[Exact | None] = []
-        self._simulated: dict[str, dict[str, Array]] = {}
 
     def batch(self, number: int, feeds: Mapping[str, Array]) -> Activations:
         """What it computes of a batch.
@@ -170,33 +169,6 @@ class Reference:
                 name: _part(right[tensor], values[tensor]) for name, tensor in network.output_names.items()
             }
         return self._rounded_outputs
-
-    def exact_outputs(self, right: Activations) -> Exact | None:
-        """Exact values of all tensors for the first batch, with bounds; None where that's too much work.
-
-        Args:
-            right: The first batch.
-        """
-        if not self._exact:
-            network = self.network
-            ends = [end for end in dict.fromkeys(network.output_names.values()) if end not in network.graph.inputs]
-            feeds = {name: right.feeds[name] for name in network.graph.inputs}
-            self._exact.append(exact_values(network, feeds, ends, all_tensors=True))
-        return self._exact[0]
-
-    def simulated_outputs(self, right: Activations, name: str) -> Mapping[str, Array]:
-        """The outputs for the first batch in an arithmetic, by the model's names.
-
-        Args:
-            right: The first batch.
-            name: Of the arithmetic.
-        """
-        if name not in self._simulated:
-            network = Simulated(self.network, arithmetic_of(name))
-            ends = [end for end in dict.fromkeys(network.output_names.values()) if end not in network.graph.inputs]
-            found = {**right.feeds, **network.segment(network.graph.inputs, ends).run(right.feeds)}
-            self._simulated[name] = {output: found[tensor] for output, tensor in network.output_names.items()}
-        return self._simulated[name]
 
     def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, RoundingFloor]:
         """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
@@ -295,46 +267,65 @@ def shaken(array: Array) -> Array:
 
 @dataclass(frozen=True)
 class Measured:
-    """Outputs of a network for its first batch by other means, by the model's names.
+    """Outputs of a network by other means, by the model's names.
 
     Attributes:
-        rounded: With each tensor on the way rounded a little more.
-        exact: In float64; None where that's too much work.
-        bounds: How far each element of a right computation may be from that.
-        simulated: In arithmetics that a device may have, by their names.
+        rounded: With each tensor on the way rounded a little more; of the first batch.
+        exact: In float64, of each batch; none where that's too much work.
+        bounds: How far each element of a right computation may be from that, of each batch.
+        own: What the network's runtime gives for these batches.
+        simulated: In arithmetics that a device may have, by their names; of the first batch.
         kernel: In words, which operator its runtime computes with a larger error than rounding explains.
     """
 
     rounded: Mapping[str, Array] | None = None
-    exact: Mapping[str, Array] | None = None
-    bounds: Mapping[str, Array] | None = None
+    exact: Sequence[Mapping[str, Array]] = ()
+    bounds: Sequence[Mapping[str, Array]] = ()
+    own: Sequence[Mapping[str, Array]] = ()
     simulated: Mapping[str, Mapping[str, Array]] = field(default_factory=lambda: MappingProxyType({}))
     kernel: str = ""
 
 
-def measured(reference: Reference, right: Activations, arithmetics: Collection[str] = ()) -> Measured:
+def measured(
+    reference: Reference,
+    right: Activations,
+    arithmetics: Collection[str] = (),
+    batches: Iterable[Mapping[str, Array]] = (),
+) -> Measured:
     """Measure all.
 
     Args:
         reference: The network.
         right: The first batch through it.
         arithmetics: Names of those to simulate.
+        batches: Inputs of all batches that are compared, by tensor.
     """
     network = reference.network
-    rounded = reference.rounded_outputs(right)
-    simulated = {}
+    rounded, kernel = reference.rounded_outputs(right), None
+    simulated: dict[str, Mapping[str, Array]] = {}
+    held: list[list[Mapping[str, Array]]] = [[], [], []]
+    names, left = network.output_names, numbers.WORK
+    ends = [end for end in dict.fromkeys(names.values()) if end not in network.graph.inputs]
+    if not ends:
+        return Measured(rounded)
     for name in arithmetics:
         with contextlib.suppress(InferenceError):  # what it makes of a number may be no index
-            simulated[name] = reference.simulated_outputs(right, name)
-    found = reference.exact_outputs(right)
-    names = network.output_names
-    if found is None or any(tensor in found.estimated or tensor not in found.values for tensor in names.values()):
-        return Measured(rounded, simulated=simulated)
-    right.compute([tensor for tensor in names.values() if tensor not in network.graph.inputs])
-    off = any(
-        beside(np.asarray(right[tensor]), found.values[tensor], found.bounds[tensor]).beyond
-        for tensor in names.values()
-    )
-    kernel = first_wrong_kernel(network, found) if off else None
-    exact, bounds = ({name: part[tensor] for name, tensor in names.items()} for part in (found.values, found.bounds))
-    return Measured(rounded, exact, bounds, simulated, "" if kernel is None else str(kernel))
+            segment = Simulated(network, arithmetic_of(name)).segment(network.graph.inputs, ends)
+            given = {**right.feeds, **segment.run(right.feeds)}
+            simulated[name] = {output: given[tensor] for output, tensor in names.items()}
+    run = network.segment(network.graph.inputs, ends)
+    for feeds in batches:
+        found = exact_values(network, feeds, ends, most=left)
+        if found is None or any(end in found.estimated or end not in found.values for end in ends):
+            return Measured(rounded, simulated=simulated)
+        left -= found.work
+        given = run.run(feeds)
+        if kernel is None and any(beside(given[end], found.values[end], found.bounds[end]).beyond for end in ends):
+            whole = exact_values(network, feeds, ends, all_tensors=True)
+            kernel = None if whole is None else first_wrong_kernel(network, whole)
+            if kernel is None:
+                return Measured(rounded, simulated=simulated)  # who's off isn't known
+        parts = (found.values, found.bounds, {**feeds, **given})
+        for batch, part in zip(held, parts, strict=True):
+            batch.append({name: part[end] for name, end in names.items() if end in part})
+    return Measured(rounded, held[0], held[1], held[2], simulated, "" if kernel is None else str(kernel))

@@ -27,7 +27,7 @@ EPSILON = (("epsilon is 0.01", "b0"),)
 
 
 def outputs(verdict: Verdict) -> ComparedOutputs:
-    return ComparedOutputs(verdict, "they say so", (), ())
+    return ComparedOutputs(verdict=verdict, reason="they say so", outputs=(), unpaired=())
 
 
 def fault(place: int, introduced: float = 0.25, **changes: object) -> LocatedFault:

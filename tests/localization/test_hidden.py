@@ -126,7 +126,7 @@ def outputs(verdict: Verdict, *errors: float, mismatched: int = 0) -> ComparedOu
         )
         for error in found
     )
-    return ComparedOutputs(verdict, "", each, ())
+    return ComparedOutputs(verdict=verdict, reason="", outputs=each, unpaired=())
 
 
 @pytest.mark.parametrize(
@@ -187,11 +187,14 @@ def test_outputs_that_are_wrong_whatever_is_fed_are_at_fault_themselves() -> Non
     tensors = {"one": "a", "two": "b", "right": "c", "lost": "other"}
     runs._given = cast(Any, SimpleNamespace(network=SimpleNamespace(output_names=tensors)))
     runs.pairs = {pair.target: pair for pair in runs._cuts}
-    compared = ComparedOutputs(Verdict.FAULTY, "", tuple(named), ())
+    compared = ComparedOutputs(verdict=Verdict.FAULTY, reason="", outputs=tuple(named), unpaired=())
     assert runs._wrong_end(compared) == ("b", 0.4, 0.0), "the furthest off of those that are wrong"
     runs._judged = {"b": Judged(Cut(runs.pairs["b"]), 0.0, 0.0, 1e-6, guilty=False)}
     assert runs._wrong_end(compared) == ("b", 0.4, 1e-6)
-    assert runs._wrong_end(ComparedOutputs(Verdict.FAULTY, "", tuple(named[2:]), ())) is None
+    assert (
+        runs._wrong_end(ComparedOutputs(verdict=Verdict.FAULTY, reason="", outputs=tuple(named[2:]), unpaired=()))
+        is None
+    )
 
 
 def test_outputs_without_a_number_end_the_search(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_rounding_is_measured_under_the_outputs_own_names(kind: str, name: str, 
     assert [spec.name for spec in rounded.specs] == [spec.name for spec in runnable.outputs]
     ours = subject(model)
     reader = open_feeds(ours.data, runnable.inputs, None)
-    reader.count = rounded.valid
+    reader.count = rounded.valid[0]
     [batch] = batches(reader, runnable.inputs, rounded.size)
     right = runnable.run(batch.feeds)
     assert rounded.measured.rounded is not None
