@@ -193,12 +193,11 @@ def fits_of(one: Array, two: Array, known: Known, least: float) -> tuple[Fit, ..
         least: Relative L2 that rounding explains anyway.
     """
     found = []
-    whole = relative_l2(one, two) if known.simulated else 0.0
     for name, simulated in known.simulated.items():
         count = len(simulated)
         item = fit(name, one[:count], two[:count], simulated, least)
         usual = relative_l2(one[:count], simulated) if simulated.shape == one[:count].shape else 0.0
-        near = numbers.LEAST * usual <= whole <= max(numbers.TIMES * usual, least)
+        near = numbers.LEAST * usual <= relative_l2(one[:count], two[:count]) <= max(numbers.TIMES * usual, least)
         explains = item.explains and (near or item.close) and _as_others(one, two, count)
         if explains and one.dtype.kind == "f" and one.ndim > 1:
             disturbed = Disturbed(None, simulated, False, 1, "float32", "float32")
