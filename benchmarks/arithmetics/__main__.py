@@ -34,7 +34,7 @@ from benchmarks.arithmetics.devices import DEVICES, Device, Missing, opened
 from benchmarks.arithmetics.rounding import ARITHMETICS
 from benchmarks.arithmetics.tables import is_wrong, tables
 from benchmarks.arithmetics.trial import Trial
-from benchmarks.common.running import SEEDS
+from benchmarks.common.running import SEEDS, named_cases
 from conrepair.engine.fingerprint import code_fingerprint
 
 _KEPT = Path("generated/benchmarks/arithmetics")
@@ -95,11 +95,7 @@ def _chosen(options: argparse.Namespace) -> list[Case]:
     """Cases in a random order that is always the same, those of a network together."""
     cases = plan(SEEDS[options.seeds])
     if options.case:
-        found = [case for case in cases if case.name in options.case]
-        if len(found) < len(set(options.case)):
-            missing = next(name for name in options.case if name not in {case.name for case in found})
-            sys.exit(f"there is no case {missing}; --list names them (with the same --seeds)")
-        return found
+        return named_cases(cases, options.case)
     cases = [
         case
         for case in cases

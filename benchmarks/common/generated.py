@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import functools
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from benchmarks.common.continuing import run_rows
 from benchmarks.common.judged import JudgedRow
 from benchmarks.common.lanes import run_all
 from benchmarks.common.rows import read_rows
-from benchmarks.common.running import SEEDS, add_case_options
+from benchmarks.common.running import SEEDS, add_case_options, named_cases
 from conrepair.engine.fingerprint import code_fingerprint
 from conrepair.runtime.workers import Job, Outcome, Workers
 
@@ -42,11 +41,7 @@ def chosen_generated(options: argparse.Namespace, plan: Callable[[Sequence[int]]
     """
     cases = list({case.name: case for case in plan(SEEDS[options.seeds])}.values())
     if options.case:
-        found = [case for case in cases if case.name in options.case]
-        if len(found) < len(set(options.case)):
-            missing = next(name for name in options.case if name not in {case.name for case in found})
-            sys.exit(f"there is no case {missing}; --list names them (with the same --seeds)")
-        return found
+        return named_cases(cases, options.case)
     chosen = [case for case in cases if not options.groups or case.group in options.groups]
     order = np.random.default_rng(_ORDER).permutation(len(chosen))
     return [chosen[index] for index in order][: options.first]

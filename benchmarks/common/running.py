@@ -23,6 +23,7 @@ __all__ = [
     "add_case_options",
     "add_options",
     "chosen_cases",
+    "named_cases",
     "result_of",
     "run_cases",
     "say",
@@ -76,6 +77,20 @@ def _models(text: str) -> list[str]:
     return names
 
 
+def named_cases(cases: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """The cases of some names; ends the program for a name that none has.
+
+    Args:
+        cases: All.
+        names: Of those that are wanted.
+    """
+    found = [case for case in cases if case.name in names]
+    if len(found) < len(set(names)):
+        missing = next(name for name in names if name not in {case.name for case in found})
+        sys.exit(f"there is no case {missing}; --list names them (with the same --seeds)")
+    return found
+
+
 def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
     """The cases that are asked for, in a random order that is always the same, so that the first stand for all.
 
@@ -91,11 +106,7 @@ def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
     only = options.only or networks
     cases = plan(only, SEEDS[options.seeds], quick=options.quick)
     if options.case:
-        found = [case for case in cases if case.name in options.case]
-        if len(found) < len(set(options.case)):
-            missing = next(name for name in options.case if name not in {case.name for case in found})
-            sys.exit(f"there is no case {missing}; --list names them (with the same --seeds)")
-        return found
+        return named_cases(cases, options.case)
     chosen = [
         case
         for case in cases
