@@ -13,14 +13,13 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.metrics.probabilities import looks_normalized, softmax
 from conrepair.metrics.ranks import top_k
 from conrepair.metrics.tensors import row_chunks
+from conrepair.metrics.ulps import step_of
 
 Array = npt.NDArray[Any]
 
 _WITH_BACKGROUND = 1001  # ImageNet's classes, and one in front
 _SOFTMAX_STEPS = (256, 255)  # TFLite's step is 1/256, ONNX Runtime's quantizer takes 1/255
-_MOST_LEVELS = 256
 _SUM_LOST = 0.1  # that rounding to steps of any size may take from a sum: with more, scores of any kind would do
-_OFF_STEP = 0.02  # of a step: 255 times what single precision makes of the difference of two
 _HALF_STEPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
@@ -53,13 +52,8 @@ def _in_softmax_steps(scores: Array) -> bool:
 
 def _step_of(scores: Array) -> float:
     """The step that all numbers are multiples of, as eight bits leave them; 0 without one, or where no sum tells."""
-    values = np.unique(np.asarray(scores, np.float64))
-    if not 1 < values.size <= _MOST_LEVELS or not np.isfinite(values).all():
-        return 0.0
-    step = float(np.diff(values).min())
-    if step / 2 * scores.shape[-1] > _SUM_LOST:
-        return 0.0
-    return step if np.allclose(values / step, np.rint(values / step), atol=_OFF_STEP) else 0.0
+    step = step_of(scores)
+    return 0.0 if step / 2 * scores.shape[-1] > _SUM_LOST else step
 
 
 def _whole_in(values: npt.NDArray[np.float64], steps: int) -> bool:

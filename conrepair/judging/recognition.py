@@ -11,11 +11,10 @@ import numpy as np
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import arithmetic_of
 from conrepair.metrics.running_error import error_of
+from conrepair.metrics.ulps import MOST_LEVELS, step_of
 from conrepair.operators.record import Array
 
 _FEWEST = 16  # numbers that say in which type they're stored
-_LEVELS = 256
-_OFF_STEP = 0.02  # of a step: 255 times what single precision makes of the difference of two
 _SELDOM = 1.5  # times as unlike as float32's sums are, that those in a narrow type must be
 _MOST_UNLIKE = 10.0  # so that one fault doesn't decide
 
@@ -145,8 +144,5 @@ def stored_in(given: Array, right: Array) -> frozenset[str]:
 
 def _in_steps(values: Array) -> bool:
     """Whether all are multiples of a step, of which there are no more than eight bits count."""
-    levels = np.unique(values.astype(np.float64))
-    if not 1 < levels.size <= _LEVELS:
-        return False
-    steps = (levels - levels[0]) / np.diff(levels).min()
-    return bool(steps[-1] < _LEVELS and np.abs(steps - np.rint(steps)).max() < _OFF_STEP)
+    step = step_of(values)
+    return step > 0 and float(np.ptp(values)) < MOST_LEVELS * step

@@ -10,6 +10,11 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+MOST_LEVELS = 256
+"""Numbers that eight bits have."""
+
+_OFF_STEP = 0.02  # of a step: 255 times what single precision makes of the difference of two
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -55,6 +60,19 @@ def grid_of(dtype: Any) -> Grid:
     """
     info = ml_dtypes.finfo(dtype)
     return Grid(int(info.nmant), int(info.minexp), int(info.maxexp) - 1, float(info.max))
+
+
+def step_of(values: npt.NDArray[Any]) -> float:
+    """The step that all numbers are multiples of, as eight bits leave them; 0 without one.
+
+    Args:
+        values: Real numbers of any shape.
+    """
+    levels = np.unique(np.asarray(values, np.float64))
+    if not 1 < levels.size <= MOST_LEVELS or not np.isfinite(levels).all():
+        return 0.0
+    step = float(np.diff(levels).min())
+    return step if np.allclose(levels / step, np.rint(levels / step), atol=_OFF_STEP) else 0.0
 
 
 def is_real(array: npt.NDArray[Any]) -> bool:
