@@ -20,7 +20,7 @@ from conrepair.evaluate.answers import (
     right_answers,
 )
 from conrepair.evaluate.draws import judge_draws
-from conrepair.evaluate.evidence import Evidence, Known, beside_exact, by_arithmetic, explained_by, fits_of
+from conrepair.evaluate.evidence import Evidence, beside_exact, by_arithmetic, explained_by, fits_of
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.own_metrics import Metric, measured
 from conrepair.evaluate.own_tests import ForTests, for_tests
@@ -263,7 +263,7 @@ def compare_outputs(
         source: What both were made from, where the reference isn't the specification itself.
         evidence: What's known of the reference's rounding: the fields of `Evidence`.
     """
-    known = Evidence(**evidence)
+    known: Evidence[Run] = Evidence(**evidence)
     already = _quantized_already(source or reference, (reference, candidate))
     if reference.count != candidate.count:
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
@@ -272,7 +272,8 @@ def compare_outputs(
     rows = in_rows(reference, candidate, (known.second_opinion, known.rounded))
     if rows.sets:  # what's computed by other means has other rows
         known = Evidence()
-    known = replace(known, second_opinion=rows.others[0], rounded=rows.others[1])
+    second, rounded = rows.others
+    known = replace(known, second_opinion=second, rounded=rounded, wide=second is not None and second.exact)
     reference, candidate = rows.reference, rows.candidate
     pairs, left = pair_outputs(
         reference.arrays,
@@ -370,7 +371,7 @@ def _compare_output(
     candidate: Run,
     tolerance: Tolerance,
     top_k: int,
-    evidence: Evidence,
+    evidence: Evidence[Run],
     rows: RowSet | None,
     *,
     already: bool,
@@ -390,9 +391,9 @@ def _compare_output(
             two = probabilities(two, normalized=normalized[1])
     quantized = not already and (candidate.budgeted or reference.budgeted)
     case = _Case(pair, reference, candidate, tolerance, answers, normalized[0], softmax, quantized, already)
-    others = evidence.arrays(lambda run: _again(pair, reference, run, bool(softmax)))
+    others = evidence.each(lambda run: _again(pair, reference, run, bool(softmax)))
     if pair.reference in reference.unsteady:
-        others = Known()  # they'd be other draws
+        others = Evidence()  # they'd be other draws
     found = _judged(case, one, two, others)
     error, verdict, reason, floor = found.error, found.verdict, found.reason, found.floor
     notes += found.notes
@@ -513,7 +514,7 @@ class _Judged:
     notes: tuple[str, ...] = ()
 
 
-def _judged(case: _Case, one: Array, two: Array, others: Known) -> _Judged:
+def _judged(case: _Case, one: Array, two: Array, others: Evidence[Array]) -> _Judged:
     """Judge numbers by what is known of the reference's rounding."""
     pair, reference, candidate, tolerance = case.pair, case.reference, case.candidate, case.tolerance
     exactly = case.exactly(one, two)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from conrepair.evaluate.own_tests import for_tests
-from conrepair.evaluate.run import Run
 from conrepair.evaluate.slices import Disturbed, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Floor, Verdict
@@ -21,94 +20,71 @@ from conrepair.judging.exact import is_sharp
 from conrepair.judging.explained import By, Explained
 from conrepair.judging.recognition import Fit, fit, recognized
 from conrepair.metrics.running_error import relative_l2
-from conrepair.metrics.tensors import relative_error
 from conrepair.truth.judging import Side, beside
 
 if TYPE_CHECKING:
     from conrepair.evaluate.compare import OutputComparison
 
 Array = npt.NDArray[Any]
+Kept = TypeVar("Kept")
+Other = TypeVar("Other")
 _NAMED = 4
 _SAME_RUN = 1e-5  # of an output that's computed twice, in other batches
 _SHARP = 1e-4  # relative L2 of bounds that prove something where no tolerance is given: what's equivalent by default
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """Runs of a reference's network by other means, over the first samples; None and {} where there are none.
+class Evidence(Generic[Kept]):
+    """Runs of a reference's network by other means, or arrays of one output; None and {} where there are none.
 
     Attributes:
-        second_opinion: In another arithmetic, or by other kernels.
-        rounded: With each tensor on the way rounded a little more.
+        second_opinion: In another arithmetic, or by other kernels, over the first samples.
+        rounded: With each tensor on the way rounded a little more, over the first samples.
         exact: In float64, with nothing rounded on the way.
         bounds: How far each element of a right computation may be from that.
         own: By its own runtime, in the batches of those two.
-        simulated: In arithmetics that a device may have, by their names.
+        simulated: In arithmetics that a device may have, by their names, over the first samples.
         kernel: In words, which of the reference's kernels is off by more than rounding explains.
+        wide: Whether the second opinion is in float64.
     """
 
-    second_opinion: Run | None = None
-    rounded: Run | None = None
-    exact: Run | None = None
-    bounds: Run | None = None
-    own: Run | None = None
-    simulated: Mapping[str, Run] = field(default_factory=lambda: MappingProxyType({}))
+    second_opinion: Kept | None = None
+    rounded: Kept | None = None
+    exact: Kept | None = None
+    bounds: Kept | None = None
+    own: Kept | None = None
+    simulated: Mapping[str, Kept] = field(default_factory=lambda: MappingProxyType({}))
     kernel: str = ""
+    wide: bool = False
 
-    def each(self, change: Callable[[Run], Run]) -> Evidence:
-        """The same of other runs.
+    @property
+    def second(self) -> Kept | None:
+        """The second opinion: exact values, where there are such."""
+        return self.second_opinion if self.exact is None else self.exact
+
+    @property
+    def in_float64(self) -> bool:
+        """Whether that is."""
+        return self.wide or self.exact is not None
+
+    def each(self, change: Callable[[Kept], Other | None]) -> Evidence[Other]:
+        """The same of something else.
 
         Args:
-            change: Gives a run for each.
+            change: Gives it for each; None where there's none.
         """
-        runs = {name: getattr(self, name) for name in ("second_opinion", "rounded", "exact", "bounds", "own")}
-        found: dict[str, Any] = {name: None if run is None else change(run) for name, run in runs.items()}
-        return replace(self, simulated={name: change(run) for name, run in self.simulated.items()}, **found)
-
-    def arrays(self, of: Callable[[Run | None], Array | None]) -> Known:
-        """The same of one output.
-
-        Args:
-            of: Gives the array of a run, None where it has none.
-        """
-        exact, second = of(self.exact), of(self.second_opinion)
-        simulated = {name: array for name, run in self.simulated.items() if (array := of(run)) is not None}
-        return Known(
-            second=second if exact is None else exact,
-            rounded=of(self.rounded),
-            exact=exact,
-            bounds=of(self.bounds),
-            own=of(self.own),
-            simulated=simulated,
-            kernel=self.kernel,
-            in_float64=exact is not None or (self.second_opinion is not None and self.second_opinion.exact),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """The arrays of one output, as `Evidence` has runs; exact ones are the second opinion, too.
-
-    Attributes:
-        in_float64: Whether the second opinion is.
-    """
-
-    second: Array | None = None
-    rounded: Array | None = None
-    exact: Array | None = None
-    bounds: Array | None = None
-    own: Array | None = None
-    simulated: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
-    in_float64: bool = False
-    kernel: str = ""
+        kept = {name: getattr(self, name) for name in ("second_opinion", "rounded", "exact", "bounds", "own")}
+        found: dict[str, Any] = {name: None if item is None else change(item) for name, item in kept.items()}
+        simulated = {name: made for name, item in self.simulated.items() if (made := change(item)) is not None}
+        return Evidence(simulated=simulated, kernel=self.kernel, wide=self.wide, **found)
 
 
 def beside_exact(
     one: Array,
     two: Array,
-    known: Known,
+    known: Evidence[Array],
     tolerance: Tolerance,
-    judged: Callable[[Array, Array, Known], Any],
+    judged: Callable[[Array, Array, Evidence[Array]], Any],
 ) -> tuple[Verdict, str, list[str], Explained] | None:
     """Judge a candidate by exact values, where these tell more than the reference does.
 
@@ -132,16 +108,16 @@ def beside_exact(
     ours, theirs = (beside(array, right, bound) for array in (one, two))
     sharp = is_sharp(right, bound, tolerance.relative_l2 or _SHARP)
     told = [_off(ours, known.kernel)] if ours.beyond else []
-    error = relative_error(two, right) if two.dtype.kind == "f" else float(bool(theirs.beyond))
+    error = relative_l2(right, two)
     if sharp and not theirs.beyond:
         size = float(np.linalg.norm(bound)) / (float(np.linalg.norm(right)) or 1.0)
         by = Explained(by=By.BOUND, error=error, allowed=size)
-        words = f"relative error {relative_error(one, two):.1e}"
+        words = f"relative error {relative_l2(one, two):.1e}"
         words += f", but each element is as near to its exact value as rounding explains, {theirs.bounds:.2g} of it"
         return Verdict.NOISE, f"{words} at most{', which the source is not' if told else ''}", told, by
     if not ours.beyond and not (sharp and theirs.bounds > numbers.BOUNDS):
         return None
-    alone = Known() if sharp else Known(rounded=known.rounded)  # which is of the runtime that's off
+    alone = Evidence(rounded=None if sharp else known.rounded)  # which is of the runtime that's off
     found = judged(right.astype(one.dtype), two, alone)
     if not found.verdict.is_right:
         by = Explained(by=By.NOTHING, error=error, allowed=found.floor.relative_l2)
@@ -152,7 +128,9 @@ def beside_exact(
     return Verdict.NOISE, f"beside exact values, which the source is further from: {found.reason}", told, by
 
 
-def explained_by(verdict: Verdict, error: float, floor: Floor, tolerance: Tolerance, known: Known) -> Explained:
+def explained_by(
+    verdict: Verdict, error: float, floor: Floor, tolerance: Tolerance, known: Evidence[Array]
+) -> Explained:
     """What explains a difference that was judged by what is known of the reference's rounding.
 
     Args:
@@ -183,7 +161,7 @@ def _as_others(one: Array, two: Array, count: int) -> bool:
     return rest <= numbers.OTHERS * first
 
 
-def fits_of(one: Array, two: Array, known: Known, least: float) -> tuple[Fit, ...]:
+def fits_of(one: Array, two: Array, known: Evidence[Array], least: float) -> tuple[Fit, ...]:
     """How well arithmetics explain a difference, in all slices.
 
     Args:
@@ -193,12 +171,14 @@ def fits_of(one: Array, two: Array, known: Known, least: float) -> tuple[Fit, ..
         least: Relative L2 that rounding explains anyway.
     """
     found = []
+    count = len(next(iter(known.simulated.values()), one))
+    right, given = one[:count], two[:count]
+    first, alike = (relative_l2(right, given), _as_others(one, two, count)) if known.simulated else (0.0, False)
     for name, simulated in known.simulated.items():
-        count = len(simulated)
-        item = fit(name, one[:count], two[:count], simulated, least)
-        usual = relative_l2(one[:count], simulated) if simulated.shape == one[:count].shape else 0.0
-        near = numbers.LEAST * usual <= relative_l2(one[:count], two[:count]) <= max(numbers.TIMES * usual, least)
-        explains = item.explains and (near or item.close) and _as_others(one, two, count)
+        item = fit(name, right, given, simulated, least)
+        usual = relative_l2(right, simulated) if simulated.shape == right.shape else 0.0
+        near = numbers.LEAST * usual <= first <= max(numbers.TIMES * usual, least)
+        explains = item.explains and (near or item.close) and alike
         if explains and one.dtype.kind == "f" and one.ndim > 1:
             disturbed = Disturbed(None, simulated, False, 1, "float32", "float32")
             explains = wrong_slices(one, two, disturbed, margin=numbers.SLICES) is None
