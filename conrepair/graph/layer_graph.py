@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -149,6 +150,12 @@ class Node(Attributed):
     written: Mapping[str, Attribute] = field(default_factory=dict)
     sizes: Mapping[int, Node] = field(default_factory=dict, repr=False, compare=False)
     own: Mapping[str, Attribute] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def terms(self) -> int:
+        """How many products a sum of it has, by its largest weight; 1 where it has none."""
+        shapes = [item.shape for item in self.parameters.values() if len(item.shape) > 1]
+        return max((math.prod(shape) // max(shape[0], shape[-1], 1) for shape in shapes), default=1)
 
     @property
     def is_copy(self) -> bool:

@@ -23,7 +23,8 @@ _CONVOLUTION = 3  # axes of a weight from which on its first one is that of its 
 _SMALLEST = 2.0**-126
 
 
-def _as_it_is(array: Array) -> Array:
+def unchanged(array: Array) -> Array:
+    """What rounds nothing."""
     return array
 
 
@@ -36,21 +37,18 @@ class Arithmetic:
         unit: What rounding to its nearest number may change, relatively.
         results: Rounds what an operator gives; arrays keep their type.
         operands: Rounds what products are computed of.
-        weights: Rounds a weight.
+        weights: Rounds a weight; of products alone where results are unchanged.
+        least: Relative L2 that a result may always be off by, and what it's computed of, as they're stored.
         own_sums: Whether sums of products are rounded to its numbers at each step.
     """
 
     name: str
     unit: float
-    results: Rounding = _as_it_is
-    operands: Rounding = _as_it_is
-    weights: Rounding = _as_it_is
+    results: Rounding = unchanged
+    operands: Rounding = unchanged
+    weights: Rounding = unchanged
+    least: float = 0.0
     own_sums: bool = False
-
-    @property
-    def least(self) -> float:
-        """Relative L2 that a result may always be off by, and what it's computed of, as they're stored."""
-        return self.unit if self.name in _STORED else 0.0
 
     @property
     def proof(self) -> str:
@@ -70,7 +68,6 @@ _WORDS = {
     "tf32": "TF32",
     "int8": "eight bits",
 }
-_STORED = {f"{kind}{more}" for kind in ("float16", "bfloat16") for more in ("", "-accumulated")}
 _PROOFS = {
     "flushed": "let it keep subnormal numbers (PyTorch: set_flush_denormal(False))",
     "tf32": "NVIDIA_TF32_OVERRIDE=0 (PyTorch: set_float32_matmul_precision('highest'); ONNX Runtime: use_tf32=0)",
@@ -140,8 +137,8 @@ def _of_type(name: str, kind: Any) -> tuple[Arithmetic, Arithmetic]:
     """A floating-point type, with sums of products in float32, or in itself."""
     unit, rounds = grid_of(name).unit, _as(kind)
     return (
-        Arithmetic(name, unit, rounds, rounds, rounds),
-        Arithmetic(f"{name}-accumulated", unit, rounds, rounds, rounds, own_sums=True),
+        Arithmetic(name, unit, rounds, rounds, rounds, unit),
+        Arithmetic(f"{name}-accumulated", unit, rounds, rounds, rounds, unit, own_sums=True),
     )
 
 
@@ -150,7 +147,7 @@ _HALF, _BRAIN = _of_type("float16", np.float16), _of_type("bfloat16", ml_dtypes.
 LADDER = (
     Arithmetic("flushed", FLOAT32.unit, _flushed, _flushed, _flushed),
     Arithmetic("int32", FLOAT32.unit, _narrowed, _narrowed),
-    Arithmetic("tf32", 2.0**-11, operands=_tf32),
+    Arithmetic("tf32", 2.0**-11, operands=_tf32, weights=_tf32),
     _HALF[0],
     _HALF[1],
     _BRAIN[0],

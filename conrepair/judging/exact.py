@@ -5,8 +5,9 @@ The source *network* is the specification, and the source's runtime one computat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,25 +20,32 @@ from conrepair.truth.bound import ACCURACY, Analysis
 from conrepair.truth.judging import beside
 from conrepair.truth.referees import CannotJudgeError, OnnxRuntime
 
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
 _SLOW = 1e5  # times as much for a result of what ONNX's reference computes in loops of Python
 _SAME = 1e-9  # relative, of two computations in float64
 
 
 @dataclass(frozen=True)
 class Exact:
-    """Tensors of a network on one batch.
+    """Tensors of a piece of a network on one batch.
 
     Attributes:
+        model: The piece.
+        feeds: Of it, by its inputs.
         values: In float64, by name.
         bounds: The largest error that rounding explains of each element, by name.
         estimated: Tensors whose bounds rest on an estimate.
         work: That it took, as `numbers.WORK` has it.
     """
 
+    model: ModelProto
+    feeds: Mapping[str, Array]
     values: Mapping[str, Array]
     bounds: Mapping[str, Array]
-    estimated: frozenset[str] = frozenset()
-    work: float = 0.0
+    estimated: frozenset[str]
+    work: float
 
 
 @dataclass(frozen=True)
@@ -63,20 +71,14 @@ class Kernel:
 
 
 def exact_values(
-    network: Network,
-    feeds: Mapping[str, Array],
-    wanted: Sequence[str],
-    *,
-    all_tensors: bool = False,
-    most: float | None = None,
+    network: Network, feeds: Mapping[str, Array], wanted: Sequence[str], *, most: float | None = None
 ) -> Exact | None:
-    """Compute tensors in float64 from others, with running bounds of their errors.
+    """Compute tensors, and those on the way to them, in float64 from others, with running bounds of their errors.
 
     Args:
         network: Whose.
         feeds: By tensor.
         wanted: Tensors.
-        all_tensors: Whether tensors on the way are given, too.
         most: Work that it may be; None: `numbers.WORK`.
 
     Returns:
@@ -93,10 +95,10 @@ def exact_values(
         found = Analysis(piece.model).at(given, ACCURACY)
     except Exception:  # noqa: BLE001 (ONNX's reference raises a dozen types for what it doesn't know)
         return None
-    names = [name for name in found.truth if all_tensors and name in network.graph.tensors] or wanted
-    real = [name for name in names if isinstance(found.truth[name], np.ndarray)]
-    bounds = {name: np.broadcast_to(found.bound[name], found.truth[name].shape) for name in real}
-    return Exact({name: found.truth[name] for name in real}, bounds, frozenset(found.estimated), work)
+    tensors = network.graph.tensors
+    values = {name: value for name, value in found.truth.items() if name in tensors and isinstance(value, np.ndarray)}
+    bounds = {name: np.broadcast_to(found.bound[name], value.shape) for name, value in values.items()}
+    return Exact(piece.model, given, values, bounds, frozenset(found.estimated), work)
 
 
 def first_wrong_kernel(network: Network, exact: Exact) -> Kernel | None:
@@ -123,31 +125,27 @@ def first_wrong_kernel(network: Network, exact: Exact) -> Kernel | None:
             found = beside(given, piece.values[name], piece.bounds[name])
             if found.beyond:
                 node = graph.producers[name]
-                known_well = is_confirmed(network, feeds, piece, name)
+                known_well = is_confirmed(network, feeds.keys(), piece, name)
                 return Kernel(node.op, node.layer, found.bounds) if known_well else None
     return None
 
 
-def is_confirmed(network: Network, feeds: Mapping[str, Array], exact: Exact, name: str) -> bool:
+def is_confirmed(network: Network, fed: Collection[str], exact: Exact, name: str) -> bool:
     """Whether somebody else computes what ONNX's reference does, which forgets what older opsets say.
 
     Functions of single numbers are ours, and tested as such; of all else ONNX Runtime must say the same in float64.
 
     Args:
         network: Whose piece it is.
-        feeds: Of the piece.
+        fed: Tensors that it's computed from.
         exact: Its values.
         name: Of the tensor.
     """
-    nodes = network.graph.between(feeds.keys(), [name])
+    nodes = network.graph.between(fed, [name])
     if all(node.op in OPERATORS and OPERATORS[node.op].operands for node in nodes):
         return True
-    piece = network.as_onnx(tuple(feeds), [name])
-    if piece is None:
-        return False
-    given = {piece.feeds[fed]: np.asarray(array) for fed, array in feeds.items() if fed in piece.feeds}
     try:
-        other = OnnxRuntime().answers(piece.model, given)[name]
+        other = OnnxRuntime().answers(exact.model, exact.feeds)[name]
     except CannotJudgeError:
         return False
     right = exact.values[name]
@@ -181,9 +179,7 @@ def _work(network: Network, fed: Mapping[str, Array], wanted: Sequence[str]) -> 
 
 
 def _products(network: Network, node: Node) -> float:
-    record = OPERATORS.get(node.op)
-    price = _SLOW if record is None or (isinstance(record.value, str) and node.op not in PRODUCTS) else 1.0
-    price = price if record is None or not record.unbounded else _SLOW
+    record, sums = OPERATORS.get(node.op), node.op in PRODUCTS
+    slow = record is None or bool(record.unbounded) or (isinstance(record.value, str) and not sums)
     size = max((network.graph.tensors[name].nbytes or 0 for name in (*node.outputs, *node.inputs) if name), default=0)
-    weights = [item.shape for item in node.parameters.values() if len(item.shape) > 1] if node.op in PRODUCTS else []
-    return float(price * size * max((np.prod(shape) / max(shape[0], shape[-1]) for shape in weights), default=1))
+    return size * (_SLOW if slow else 1.0) * (node.terms if sums else 1)

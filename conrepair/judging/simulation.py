@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS, PRODUCTS
-from conrepair.judging.arithmetic import Arithmetic, arithmetic_of
+from conrepair.judging.arithmetic import Arithmetic, arithmetic_of, unchanged
 from conrepair.networks.network import Network, Segment
 
 _SEED = 20261129
@@ -32,12 +32,8 @@ class Simulated(Network):
         """
         self.graph, self.input_names, self.output_names = network.graph, network.input_names, network.output_names
         self._arithmetic = arithmetic
-        self._network = network.with_weights(arithmetic.weights)
-        if arithmetic.operands is not arithmetic.results:  # weights of products alone are rounded
-            self._network = network
-            self._products = network.with_weights(arithmetic.operands)
-        else:
-            self._products = self._network
+        self._products = network if arithmetic.weights is unchanged else network.with_weights(arithmetic.weights)
+        self._network = network if arithmetic.results is unchanged else self._products
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
         """See `Network`."""
@@ -95,8 +91,10 @@ class _Rounded(Segment):
             if sums:
                 given = {name: self._arithmetic.operands(array) for name, array in given.items()}
             for name, array in step.run(given).items():
-                summed = _summed(array, _terms(sums), self._arithmetic.unit) if self._arithmetic.own_sums else array
-                result = self._arithmetic.results(summed)
+                if self._arithmetic.own_sums:
+                    terms = max((node.terms for node in sums), default=1)
+                    array = _summed(array, terms, self._arithmetic.unit)
+                result = self._arithmetic.results(array)
                 if name in self.wanted:
                     found[name] = result
                 if name not in self._fed:
@@ -105,12 +103,6 @@ class _Rounded(Segment):
                 if self._last[name] == place:
                     del values[name]
         return {name: found[name] for name in self.wanted}
-
-
-def _terms(nodes: Sequence[Node]) -> int:
-    """How many products are added up for a result, by the largest weight; few where there's none."""
-    shapes = [item.shape for node in nodes for item in node.parameters.values() if len(item.shape) > 1]
-    return max((int(np.prod(shape)) // max(shape[0], shape[-1]) for shape in shapes), default=1)
 
 
 def _summed(array: Array, terms: int, unit: float) -> Array:

@@ -166,35 +166,32 @@ def acquit_explained(
         judged: All of them.
         arithmetics: Names of those that the network in question is known to compute in.
     """
+    if not any(item.guilty for item in judged):
+        return list(judged)
     right, given = first
     network = right.network
-    fed = dict.fromkeys([*network.graph.inputs, *(pair.source for pair in pairs)])
-    nearest = network.graph.feeding(fed.keys()) if any(item.guilty for item in judged) else {}
-    isolated = Isolation(given.network, pairs)
+    inputs, isolated = network.graph.inputs, Isolation(given.network, pairs)
+    nearest = network.graph.feeding({*inputs, *(pair.source for pair in pairs)})
     found, left = [], numbers.WORK
     for item in judged:
-        pair = item.cut.pair
+        pair, array = item.cut.pair, None
         if item.guilty and pair.source in nearest:
-            feeds = {name: right[name] for name in (*network.graph.inputs, *nearest[pair.source])}
             array = isolated.trial(pair.target, functools.partial(isolated.fed, right.__getitem__, given.feeds))
-            if array is not None and array.size == right[pair.source].size:
-                array = pair.layout.to_source(array)
-                first_one = error_of(right[pair.source], array)
-                if not item.introduced <= numbers.OTHERS * first_one < math.inf:
-                    found.append(item)  # other batches show it
-                    continue
+        if array is not None and array.size == right[pair.source].size:
+            array = pair.layout.to_source(array)
+            first_one = error_of(right[pair.source], array)
+            if item.introduced <= numbers.OTHERS * first_one < math.inf:  # else other batches show it
+                feeds = {name: right[name] for name in (*inputs, *nearest[pair.source])}
                 exact = exact_values(network, feeds, [pair.source], most=left)
                 left -= 0.0 if exact is None else exact.work
-                proven = (
+                explained = (
                     exact is not None
                     and _is_within(array, exact, pair.source, item.allowed)
-                    and is_confirmed(network, feeds, exact, pair.source)
+                    and is_confirmed(network, feeds.keys(), exact, pair.source)
+                ) or any(
+                    fit(name, right[pair.source], array, simulated(network, name, feeds, pair.source)).explains
+                    for name in arithmetics
                 )
-                fits = [
-                    fit(name, right[pair.source], array, simulated(network, name, feeds, pair.source))
-                    for name in (() if proven else arithmetics)
-                ]
-                explained = proven or any(of.explains for of in fits)
                 item = replace(item, guilty=not explained, proven=explained)
         found.append(item)
     return found

@@ -301,7 +301,7 @@ def measured(
         batches: Inputs of all batches that are compared, by tensor.
     """
     network = reference.network
-    rounded, kernel = reference.rounded_outputs(right), None
+    rounded, kernel, run = reference.rounded_outputs(right), None, None
     simulated: dict[str, Mapping[str, Array]] = {}
     held: list[list[Mapping[str, Array]]] = [[], [], []]
     names, left = network.output_names, numbers.WORK
@@ -313,16 +313,15 @@ def measured(
             segment = Simulated(network, arithmetic_of(name)).segment(network.graph.inputs, ends)
             given = {**right.feeds, **segment.run(right.feeds)}
             simulated[name] = {output: given[tensor] for output, tensor in names.items()}
-    run = network.segment(network.graph.inputs, ends)
     for feeds in batches:
         found = exact_values(network, feeds, ends, most=left)
         if found is None or any(end in found.estimated or end not in found.values for end in ends):
             return Measured(rounded, simulated=simulated)
         left -= found.work
+        run = run or network.segment(network.graph.inputs, ends)
         given = run.run(feeds)
         if kernel is None and any(beside(given[end], found.values[end], found.bounds[end]).beyond for end in ends):
-            whole = exact_values(network, feeds, ends, all_tensors=True)
-            kernel = None if whole is None else first_wrong_kernel(network, whole)
+            kernel = first_wrong_kernel(network, found)
             if kernel is None:
                 return Measured(rounded, simulated=simulated)  # who's off isn't known
         parts = (found.values, found.bounds, {**feeds, **given})
