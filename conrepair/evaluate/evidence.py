@@ -16,11 +16,10 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Floor, Verdict
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import arithmetic_of
-from conrepair.judging.exact import is_sharp
 from conrepair.judging.explained import By, Explained
 from conrepair.judging.recognition import Fit, fit, recognized
 from conrepair.metrics.running_error import relative_l2
-from conrepair.truth.judging import Side, beside
+from conrepair.truth.judging import Side, beside, is_sharp
 
 if TYPE_CHECKING:
     from conrepair.evaluate.compare import OutputComparison

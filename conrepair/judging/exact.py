@@ -155,24 +155,6 @@ def is_confirmed(network: Network, fed: Collection[str], exact: Exact, name: str
     )
 
 
-def is_sharp(right: Array, bound: Array, most: float) -> bool:
-    """Whether bounds are so small that what's within them is right: all together, and in each slice.
-
-    Args:
-        right: Exact values, samples first.
-        bound: Of each element.
-        most: Relative L2 that they may have all together.
-    """
-    if float(np.linalg.norm(bound)) > most * float(np.linalg.norm(right)):
-        return False
-    for axis in range(1, right.ndim):
-        rest = tuple(other for other in range(right.ndim) if other != axis)
-        sizes, bounds = (np.sqrt(np.square(array.astype(np.float64)).sum(rest)) for array in (right, bound))
-        if np.any(bounds > max(most, numbers.SHARP) * sizes):
-            return False
-    return True
-
-
 def _work(network: Network, fed: Mapping[str, Array], wanted: Sequence[str]) -> float:
     """Products, roughly: of each sum its results times its terms, and of all others their elements."""
     return sum(_products(network, node) for node in network.graph.between(fed.keys(), wanted))

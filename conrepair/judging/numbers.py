@@ -5,7 +5,6 @@ error was the simulation's in the middle, 1.75 times that at most, and 2.6 times
 """
 
 WORK = 1e9  # products times bytes of a result that are computed exactly: about a second of one processor
-SHARP = 1e-3  # relative L2 of a slice's bounds that prove something: four of float32's digits are lost
 OTHERS = 3.0  # times the error of the first batch, at most, that all have which one batch acquits
 BOUNDS = 100.0  # of rounding, all of them proven, that no kernel's accuracy takes an element beyond
 TIMES = 2.0  # an arithmetic's own error, that a difference may be: what's rounded elsewhere has as much of its own

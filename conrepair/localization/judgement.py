@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from conrepair.evaluate.verdict import HALF_EPSILON
 from conrepair.graph.layer_graph import Array
 from conrepair.judging import numbers
-from conrepair.judging.exact import Exact, exact_values, is_confirmed, is_sharp
+from conrepair.judging.exact import Exact, exact_values, is_confirmed
 from conrepair.judging.recognition import fit
 from conrepair.judging.simulation import simulated
 from conrepair.localization.activations import Activations
@@ -19,7 +19,7 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut
 from conrepair.localization.numbers import judging
 from conrepair.metrics.running_error import error_of
-from conrepair.truth.judging import beside
+from conrepair.truth.judging import beside, is_sharp
 
 _EPSILON = 2.0**-23
 

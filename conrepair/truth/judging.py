@@ -13,6 +13,8 @@ from conrepair.operators.record import Array
 LARGE = 1e-3
 """Relative difference of an element from which on two right answers are called ill-conditioned."""
 
+_SHARP = 1e-3  # relative L2 of a slice's bounds that prove something: four of float32's digits are lost
+
 TEXTS = frozenset("OUST")
 """Kinds of arrays that hold no numbers."""
 
@@ -87,6 +89,24 @@ def beside(given: Array, truth: Array, bound: Array) -> Side:
     ratios = in_bounds(errors, bound)
     index = worst_of(ratios)
     return Side(float(ratios[index]) if ratios.size else 0.0, index, int((errors > bound).sum()))
+
+
+def is_sharp(right: Array, bound: Array, most: float) -> bool:
+    """Whether bounds are so small that what's within them is right: all together, and in each slice.
+
+    Args:
+        right: Exact values, samples first.
+        bound: Of each element.
+        most: Relative L2 that they may have all together.
+    """
+    if float(np.linalg.norm(bound)) > most * float(np.linalg.norm(right)):
+        return False
+    for axis in range(1, right.ndim):
+        rest = tuple(other for other in range(right.ndim) if other != axis)
+        sizes, bounds = (np.sqrt(np.square(array.astype(np.float64)).sum(rest)) for array in (right, bound))
+        if np.any(bounds > max(most, _SHARP) * sizes):
+            return False
+    return True
 
 
 def in_bounds(errors: Array, bound: Array) -> Array:
