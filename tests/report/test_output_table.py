@@ -57,18 +57,19 @@ def test_every_report_has_a_row_for_each_output(compared: tuple[Compared, Path])
     found, folder = compared
     titles, scores, number = output_table(found.run.rows, found.run)
     assert titles == (
-        *("output", "verdict", "relative error", "max abs", "SQNR dB", "cosine", "KL", "top-5 agree", "spread"),
+        *("output", "verdict", "relative error", "max abs", "explained by"),
+        *("SQNR dB", "cosine", "KL", "top-5 agree", "spread"),
     )
-    assert (scores[0], scores[4], scores[7], scores[8]) == ("scores", "inf", "100.0%", "")
-    assert (number[0], number[6], number[7]) == ("number", "", "")
+    assert (scores[0], scores[5], scores[8], scores[9]) == ("scores", "inf", "100.0%", "")
+    assert (number[0], number[7], number[8]) == ("number", "", "")
     texts = {
         name: (folder / name).read_text() for name in ("summary.txt", "summary.md", "report.html", "result.json")
     }
     for name in ("summary.txt", "summary.md", "report.html"):
-        assert all(cell in texts[name] for cell in (*titles, number[4], number[8])), name
+        assert all(cell in texts[name] for cell in (*titles, number[4], number[5], number[9])), name
     lines = list(csv.DictReader((folder / "comparisons.csv").open()))
     assert (lines[0]["sqnr_db"], lines[0]["kl_divergence"][:1], lines[0]["overlap"]) == ("inf", "0", "1.0")
-    assert float(lines[1]["spread"]) == pytest.approx(float(number[8]), rel=0.01)
+    assert float(lines[1]["spread"]) == pytest.approx(float(number[9]), rel=0.01)
     saved = json.loads(texts["result.json"])["rows"][-1]["comparison"]["outputs"]
     assert saved[1]["metrics"]["spread"] == float(lines[1]["spread"])
 
