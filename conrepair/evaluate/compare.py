@@ -27,22 +27,13 @@ from conrepair.evaluate.own_tests import ForTests, for_tests
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.row_sets import RowSet, in_rows
 from conrepair.evaluate.run import Run
-from conrepair.evaluate.slices import Disturbed, coarse_slices, wrong_slices
+from conrepair.evaluate.slices import coarse_slices, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import (
-    HALF_PRECISIONS,
-    Floor,
-    Integers,
-    Verdict,
-    coarser,
-    combine_floor,
-    judge,
-    of_types,
-    rounding_could_excuse,
-)
+from conrepair.evaluate.verdict import Integers, Verdict, judge, of_types, rounding_could_excuse
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
 from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.judging.explained import By, Explained
+from conrepair.judging.floor import HALF_PRECISIONS, Floor, Rounding, coarser
 from conrepair.judging.recognition import Fit, stored_in
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
@@ -398,7 +389,7 @@ def _compare_output(
     error, verdict, reason, floor = found.error, found.verdict, found.reason, found.floor
     notes += found.notes
     unexplained = verdict is not Verdict.EQUIVALENT and not (quantized or already)
-    by = explained_by(verdict, error.relative_l2, floor, tolerance, others)
+    by = explained_by(verdict, error.relative_l2, floor, tolerance)
     may_be_rounding = found.open or (unexplained and evidence.rounded is None)
     if others.exact is not None and not (quantized or already or softmax or verdict is Verdict.EQUIVALENT):
         beside = beside_exact(one, two, others, tolerance, functools.partial(_judged, case))
@@ -519,40 +510,43 @@ def _judged(case: _Case, one: Array, two: Array, others: Evidence[Array]) -> _Ju
     pair, reference, candidate, tolerance = case.pair, case.reference, case.candidate, case.tolerance
     exactly = case.exactly(one, two)
     error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
-    again, shaken, operators = others.second, others.rounded, max(reference.operators, candidate.operators)
-    measured, by_rounding = _difference(one, again), _difference(one, shaken)
-    rounding = coarser(reference.rounding, candidate.rounding)
-    floor = combine_floor(measured, operators, rounding, exact=others.in_float64, rounded=by_rounding)
+    rounding = Rounding(
+        operators=max(reference.operators, candidate.operators),
+        precision=coarser(reference.rounding, candidate.rounding),
+        measured_in=reference.rounding,
+        exact=others.in_float64,
+    )
+    again = others.by_other_means
+    measured = {name: _difference(one, other) for name, other in again.items()}
     types = reference.spec(pair.reference).dtype, candidate.spec(pair.candidate).dtype
-    floor = of_types(floor, types, one.size, tolerance)
+    floor = of_types(rounding.floor(**measured), types, one.size, tolerance)
+    once = "disturbed" not in again  # what rounding explains
     if exactly:
-        narrow = "eight bits" if case.already else rounding if rounding in HALF_PRECISIONS else ""
-        shares = [
-            differing_share(run, one[: len(run)]) for run in (again, shaken) if run is not None and are_whole(run)
-        ]
+        few = rounding.precision if rounding.precision in HALF_PRECISIONS else ""
+        narrow = "eight bits" if case.already else few
+        shares = [differing_share(run, one[: len(run)]) for run in again.values() if are_whole(run)]
         ties = max(shares, default=None)
         verdict, reason = judge_whole(one, two, tolerance, quantized=case.quantized, narrow=narrow, ties=ties)
     else:
         top1 = case.answers.top1_differs / case.answers.samples if case.answers else None
-        integers = _integers(pair, reference, measured, bool(case.softmax)) if case.already else None
+        integers = _integers(pair, reference, measured.get("second"), bool(case.softmax)) if case.already else None
         verdict, reason = judge(
             error, floor, tolerance, quantized=case.quantized, top1_difference=top1, integers=integers
         )
     may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
-        shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=others.in_float64)
+        once if exactly else rounding_could_excuse(error, floor, tolerance, exact=others.in_float64)
     )
     slices = None
     if case.quantized and verdict.is_right and not exactly and not case.normalized:
         grid = candidate.spec(pair.candidate).quantization
         slices = coarse_slices(one, two, grid.scale if grid else 0.0, math.sqrt(1 - tolerance.quantized_cosine**2))
     if not (exactly or case.quantized or case.already or error.mismatched):
-        disturbed = Disturbed(again, shaken, others.in_float64, operators, rounding, reference.rounding)
         asked = (
             one.ndim > 1 and FEW_DIGITS.keys().isdisjoint(types) and not (tolerance.given and error.within_tolerance)
         )
-        slices = wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if asked else None
+        slices = wrong_slices(one, two, again, rounding, margin=tolerance.noise_margin) if asked else None
         if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
-            may_be_rounding = shaken is None
+            may_be_rounding = once
     if slices is None or not (slices.became or (slices.certain and slices.error > _HIDES * error.relative_l2)):
         return _Judged(error, floor, verdict, reason, may_be_rounding)
     words = slices.words(pair.reference, _axes(pair, reference), int(pair.background < 0))
@@ -565,9 +559,9 @@ def _judged(case: _Case, one: Array, two: Array, others: Evidence[Array]) -> _Ju
     return _Judged(error, floor, verdict, reason, may_be_rounding, slices.error)
 
 
-def _difference(one: Array, other: Array | None) -> float | None:
+def _difference(one: Array, other: Array) -> float:
     """Relative L2 between the reference's first samples and what it gives by other means."""
-    return None if other is None else compare_tensors(other, one[: len(other)], rtol=0, atol=0).relative_l2
+    return compare_tensors(other, one[: len(other)], rtol=0, atol=0).relative_l2
 
 
 def _quantized_already(source: Run, compared: tuple[Run, Run]) -> bool:

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.evaluate.own_tests import for_tests
-from conrepair.evaluate.slices import Disturbed, wrong_slices
+from conrepair.evaluate.slices import wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import Floor, Verdict
+from conrepair.evaluate.verdict import Verdict
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import arithmetic_of
 from conrepair.judging.explained import By, Explained
+from conrepair.judging.floor import Floor, Rounding
 from conrepair.judging.recognition import Fit, fit, recognized
 from conrepair.metrics.running_error import relative_l2
 from conrepair.truth.judging import Side, beside, is_sharp
@@ -57,13 +58,15 @@ class Evidence(Generic[Kept]):
     wide: bool = False
 
     @property
-    def second(self) -> Kept | None:
-        """The second opinion: exact values, where there are such."""
-        return self.second_opinion if self.exact is None else self.exact
+    def by_other_means(self) -> Mapping[str, Kept]:
+        """What shows the reference's rounding, by the names of `Rounding.floor`; exact values where there are."""
+        second = self.second_opinion if self.exact is None else self.exact
+        both = (("second", second), ("disturbed", self.rounded))
+        return {name: item for name, item in both if item is not None}
 
     @property
     def in_float64(self) -> bool:
-        """Whether that is."""
+        """Whether the second computation is."""
         return self.wide or self.exact is not None
 
     def each(self, change: Callable[[Kept], Other | None]) -> Evidence[Other]:
@@ -123,13 +126,11 @@ def beside_exact(
         return found.verdict, f"beside exact values: {found.reason}", told, by
     if not ours.beyond:
         return None
-    by = explained_by(Verdict.NOISE, error, found.floor, tolerance, alone)
+    by = explained_by(Verdict.NOISE, error, found.floor, tolerance)
     return Verdict.NOISE, f"beside exact values, which the source is further from: {found.reason}", told, by
 
 
-def explained_by(
-    verdict: Verdict, error: float, floor: Floor, tolerance: Tolerance, known: Evidence[Array]
-) -> Explained:
+def explained_by(verdict: Verdict, error: float, floor: Floor, tolerance: Tolerance) -> Explained:
     """What explains a difference that was judged by what is known of the reference's rounding.
 
     Args:
@@ -137,14 +138,10 @@ def explained_by(
         error: Relative L2.
         floor: What rounding explains.
         tolerance: What counts as equal.
-        known: By which it was judged.
     """
-    by = By.OPERATORS
-    if floor.measured:
-        by = By.SECOND if known.rounded is None else By.ESTIMATE
+    known = {Verdict.EQUIVALENT: By.TOLERANCE, Verdict.NOISE: floor.by, Verdict.QUANTIZED: By.BUDGET}
     allowed = tolerance.noise_margin * floor.relative_l2
-    by = {Verdict.EQUIVALENT: By.TOLERANCE, Verdict.NOISE: by, Verdict.QUANTIZED: By.BUDGET}.get(verdict, By.NOTHING)
-    return Explained(by=by, error=error, allowed=allowed, arithmetic=floor.precision)
+    return Explained(by=known.get(verdict, By.NOTHING), error=error, allowed=allowed, arithmetic=floor.precision)
 
 
 def _off(side: Side, kernel: str) -> str:
@@ -179,8 +176,8 @@ def fits_of(one: Array, two: Array, known: Evidence[Array], least: float) -> tup
         near = numbers.LEAST * usual <= first <= max(numbers.TIMES * usual, least)
         explains = item.explains and (near or item.close) and alike
         if explains and one.dtype.kind == "f" and one.ndim > 1:
-            disturbed = Disturbed(None, simulated, False, 1, "float32", "float32")
-            explains = wrong_slices(one, two, disturbed, margin=numbers.SLICES) is None
+            own = {"disturbed": simulated}
+            explains = wrong_slices(one, two, own, Rounding(operators=1), margin=numbers.SLICES) is None
         found.append(replace(item, explains=explains))
     return tuple(found)
 

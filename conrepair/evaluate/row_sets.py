@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from conrepair.evaluate.run import HeldRun, Run
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import HALF_PRECISIONS, Verdict
+from conrepair.evaluate.verdict import Verdict
+from conrepair.judging.floor import HALF_PRECISIONS
 
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.intp]

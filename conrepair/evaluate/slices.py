@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.evaluate.verdict import Floor, analytic_floor, combine_floor, rounding_scale
+from conrepair.judging.explained import By
+from conrepair.judging.floor import Floor, Rounding
 from conrepair.metrics.slices import AxisErrors, errors_by_axis
 
 Array = npt.NDArray[Any]
@@ -23,27 +24,6 @@ _NAMED = 6
 _FAR, _APART = 64.0, 4.0  # times the size of slices that a grid is too coarse for: the largest's, the next ones'
 _SHARE = 1 / 16  # of an axis' slices: fewer may be dead channels among many of one sort
 _ROWS = 16  # samples that are looked at where nothing was measured: whether that should be done
-
-
-@dataclass(frozen=True)
-class Disturbed:
-    """What the reference gives by other means, whose difference from it is rounding.
-
-    Attributes:
-        second: In another arithmetic; first samples.
-        rounded: With each tensor on the way rounded a little more; first samples.
-        exact: Whether the other arithmetic is float64.
-        operators: Of the model.
-        precision: That is meant, the coarser one.
-        own: The reference's precision, which was measured.
-    """
-
-    second: Array | None
-    rounded: Array | None
-    exact: bool
-    operators: int
-    precision: str
-    own: str
 
 
 @dataclass(frozen=True)
@@ -129,11 +109,13 @@ def coarse_slices(reference: Array, candidate: Array, step: float, most: float) 
             f"{'. Quantize each before the Concat that joins them, and not what it gives' if certain else ''}"
         )
         error = float((errors[places] / sizes[places]).max())
-        found.append(WrongSlices(axis, tuple(map(int, places)), error, Floor(most, measured=False), certain, became))
+        found.append(WrongSlices(axis, tuple(map(int, places)), error, Floor(most, By.OPERATORS), certain, became))
     return max(found, key=lambda item: (item.certain, item.error), default=None)
 
 
-def wrong_slices(reference: Array, candidate: Array, disturbed: Disturbed, *, margin: float) -> WrongSlices | None:
+def wrong_slices(
+    reference: Array, candidate: Array, others: Mapping[str, Array], rounding: Rounding, *, margin: float
+) -> WrongSlices | None:
     """The slices that are wrong though the whole is within rounding; None where there are none.
 
     A slice is judged on the elements whose rounding was measured, by the same rules as the whole. One that's nearly
@@ -143,15 +125,15 @@ def wrong_slices(reference: Array, candidate: Array, disturbed: Disturbed, *, ma
     Args:
         reference: Samples first; real numbers.
         candidate: The same shape.
-        disturbed: What rounding does.
+        others: The reference's first samples by other means, by the names that `Rounding.floor` has for them.
+        rounding: Of the reference.
         margin: How many times its floor a slice may be off.
 
     Returns:
         Those along the axis where they are wrongest.
     """
-    others = [array for array in (disturbed.second, disturbed.rounded) if array is not None]
-    rows = min((len(array) for array in others), default=min(_ROWS, len(reference)))
-    parts = [array[:rows] for array in (reference, candidate, *others)]
+    rows = min((len(array) for array in others.values()), default=min(_ROWS, len(reference)))
+    parts = [array[:rows] for array in (reference, candidate, *others.values())]
     if not parts[0].size or any(part.shape != parts[0].shape for part in parts):
         return None
     peak = float(np.max(np.abs(parts[0]), initial=0.0, where=np.isfinite(parts[0])))
@@ -159,25 +141,24 @@ def wrong_slices(reference: Array, candidate: Array, disturbed: Disturbed, *, ma
         return None
     found = [
         item
-        for errors in errors_by_axis(parts[0], parts[1], parts[2:])
-        for item in _wrong(errors, disturbed, margin, peak)
+        for errors in errors_by_axis(parts[0], parts[1], dict(zip(others, parts[2:], strict=True)))
+        for item in _wrong(errors, rounding, margin, peak)
     ]
     return max(found, key=lambda item: (item.certain, item.error / item.floor.relative_l2), default=None)
 
 
-def _wrong(errors: AxisErrors, disturbed: Disturbed, margin: float, peak: float) -> Iterator[WrongSlices]:
+def _wrong(errors: AxisErrors, rounding: Rounding, margin: float, peak: float) -> Iterator[WrongSlices]:
     unit = _UNIT * min(1.0, peak) * np.sqrt(errors.count)
     sizes = np.maximum(errors.reference, unit)
-    estimate = analytic_floor(disturbed.operators, disturbed.precision)
-    most = np.maximum(max(_TOLD, margin * estimate) * sizes, margin * unit)
+    most = np.maximum(max(_TOLD, margin * rounding.estimate) * sizes, margin * unit)
     suspects = np.flatnonzero(errors.error > most)
     suspects = suspects[np.argsort(-(errors.error / most)[suspects], kind="stable")][:_MOST]
     judged: dict[int, tuple[float, Floor, bool]] = {}
     for place in suspects.tolist():
-        floor = _floor(errors, place, sizes, disturbed)
+        floor = rounding.floor(**{name: _own(errors, name, place, sizes) for name in errors.others})
         error = float(errors.error[place] / sizes[place])
         if error > margin * floor.relative_l2 and not (floor.doubted and error <= margin * floor.doubted):
-            judged[place] = error, floor, floor.checked or (disturbed.exact and not floor.doubted)
+            judged[place] = error, floor, floor.checked or (rounding.exact and not floor.doubted)
     for certain in (True, False):
         places = tuple(sorted(place for place, item in judged.items() if item[2] is certain))
         if places:
@@ -185,14 +166,9 @@ def _wrong(errors: AxisErrors, disturbed: Disturbed, margin: float, peak: float)
             yield WrongSlices(errors.axis, places, judged[worst][0], judged[worst][1], certain)
 
 
-def _floor(errors: AxisErrors, place: int, sizes: npt.NDArray[np.float64], disturbed: Disturbed) -> Floor:
-    """What rounding explains of a slice: what was measured of it, and what's usual for those that are no larger."""
-    scale = rounding_scale(disturbed.precision, disturbed.own)
-    alike = sizes <= _ALIKE * sizes[place]
-    measured = []
-    for other, weights in zip(errors.others, errors.weights, strict=True):
-        own = float(other[place] * np.sqrt(1 + _FEW / weights[place]))
-        measured.append(max(own, float(np.median(other[alike]))) / float(sizes[place]) * scale)
-    second = measured[0] if disturbed.second is not None else None
-    rounded = measured[-1] if disturbed.rounded is not None else None
-    return combine_floor(second, disturbed.operators, disturbed.precision, exact=disturbed.exact, rounded=rounded)
+def _own(errors: AxisErrors, name: str, place: int, sizes: npt.NDArray[np.float64]) -> float:
+    """By how much a slice differs from itself by other means: as was measured of it, or as those no larger do."""
+    measured, weights = errors.others[name]
+    own = float(measured[place] * np.sqrt(1 + _FEW / weights[place]))
+    usual = float(np.median(measured[sizes <= _ALIKE * sizes[place]]))
+    return max(own, usual) / float(sizes[place])

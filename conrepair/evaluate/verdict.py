@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conrepair.data.tensor_spec import FEW_DIGITS
 from conrepair.evaluate.tolerance import Tolerance
+from conrepair.judging import numbers
+from conrepair.judging.explained import By
+from conrepair.judging.floor import Floor
 from conrepair.metrics.tensors import TensorError
 from conrepair.runtime.words import telling
 
-_FLOAT32_EPSILON = 2.0**-23
-HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
-HALF_PRECISIONS = frozenset(HALF_EPSILON)
 _FLIPPED = 0.01  # of the elements, that may lie between two numbers of a type, and become either
-_UNCHECKED = 100.0  # times the estimate; a larger measurement is believed only if another one confirms it
-_LARGEST_OF_KERNELS = 1e-3  # other kernels that differ by more are in doubt themselves
-_AGREE = 30.0  # factor between two measurements of one floor: they disturb numbers at different places
 LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
 _NOISE_COSINE = 0.99
 _ROUNDING = 1e-3  # of a step, as steps are float32
@@ -54,33 +51,6 @@ class Verdict(enum.StrEnum):
     def is_right(self) -> bool:
         """Whether it's proven that a target is as it should be."""
         return self.severity <= Verdict.QUANTIZED.severity
-
-
-@dataclass(frozen=True)
-class Floor:
-    """The error that a correct conversion may have.
-
-    Attributes:
-        relative_l2: The source's own rounding error.
-        measured: Whether it was measured (source against itself in another arithmetic) or estimated from the
-            number of operators.
-        precision: The estimate's.
-        doubted: A measurement that's too large to be believed, and that nothing confirmed; 0 where there's none.
-        checked: Whether it was measured twice, by other means.
-    """
-
-    relative_l2: float
-    measured: bool
-    precision: str = "float32"
-    doubted: float = 0.0
-    checked: bool = False
-
-    def __str__(self) -> str:
-        """For a person: whose rounding error, how large, how it's known."""
-        few = self.precision in HALF_EPSILON or self.precision in FEW_DIGITS
-        whose = f"{self.precision}'s" if few and not self.measured else "the source's own"
-        kind = "measured" if self.measured else "estimated"
-        return f"{whose} rounding error ({self.relative_l2:.1e}, {kind})"
 
 
 @dataclass(frozen=True)
@@ -120,64 +90,6 @@ def eight_bits_cost(operators: int) -> float:
     return _EIGHT_BITS_EPSILON * math.sqrt(max(operators, 1))
 
 
-def coarser(one: str, two: str) -> str:
-    """The precision with the larger rounding errors."""
-    return max(one, two, key=lambda precision: HALF_EPSILON.get(precision, _FLOAT32_EPSILON))
-
-
-def rounding_scale(precision: str, measured: str) -> float:
-    """How many times larger rounding errors are than those that were measured.
-
-    Args:
-        precision: That is meant.
-        measured: That was measured in.
-    """
-    ours, theirs = (HALF_EPSILON.get(name, _FLOAT32_EPSILON) for name in (precision, measured))
-    return max(1.0, ours / theirs)
-
-
-def analytic_floor(operators: int, precision: str = "float32") -> float:
-    """Rounding error of a chain of operators, as a random walk: epsilon * sqrt(operators).
-
-    Args:
-        operators: Number of operators of the model.
-        precision: Of the weights.
-    """
-    epsilon = HALF_EPSILON.get(precision, _FLOAT32_EPSILON)
-    return epsilon * math.sqrt(max(operators, 1))
-
-
-def combine_floor(
-    measured: float | None, operators: int, precision: str, *, exact: bool, rounded: float | None = None
-) -> Floor:
-    """The larger of the estimate and what measurements say that agree.
-
-    What looks like rounding may be a runtime's fault: optimizations that are wrong, operators that are given types
-    that don't go together. No measurement is believed beyond 100 times the estimate unless another one, by other
-    means, says as much within a factor of 30.
-
-    Args:
-        measured: Relative L2 between both arithmetics of the source, None when there's only one.
-        operators: Number of operators of the source.
-        precision: That is meant: the coarser of both models'.
-        exact: Whether the other arithmetic was float64, which shows all rounding; other kernels may share theirs.
-        rounded: Relative L2 that the source's outputs change by when each tensor on the way is rounded a little
-            more; None where that wasn't measured.
-    """
-    estimate = analytic_floor(operators, precision)
-    other = measured if measured is not None and math.isfinite(measured) else None
-    if rounded is not None and math.isfinite(rounded):
-        found = rounded
-        if other is not None:
-            most = min(max(other, rounded), _AGREE * max(min(other, rounded), estimate))
-            found = most if exact else max(rounded, most)
-        return Floor(max(found, estimate), measured=found >= estimate, precision=precision, checked=True)
-    if other is None or other > _UNCHECKED * estimate:
-        doubted = other if other is not None and (exact or other <= _LARGEST_OF_KERNELS) else 0.0
-        return Floor(estimate, measured=False, precision=precision, doubted=doubted)
-    return Floor(max(other, estimate), measured=other >= estimate, precision=precision)
-
-
 def of_types(floor: Floor, types: tuple[str, str], count: int, tolerance: Tolerance) -> Floor:
     """A floor, no lower than what an output's own type does: numbers between two of its own become either.
 
@@ -193,7 +105,7 @@ def of_types(floor: Floor, types: tuple[str, str], count: int, tolerance: Tolera
     most = step * math.sqrt(share) / tolerance.noise_margin
     if most <= floor.relative_l2:
         return floor
-    return Floor(most, measured=False, precision=kind, doubted=floor.doubted, checked=floor.checked)
+    return replace(floor, relative_l2=most, by=By.OPERATORS, precision=kind)
 
 
 def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: Tolerance, *, exact: bool) -> bool:
@@ -207,7 +119,7 @@ def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: Tolerance
     """
     if floor.checked or error.mismatched or (error.relative_l2 > LARGEST_NOISE and not floor.doubted):
         return False
-    most = tolerance.noise_margin * _AGREE * floor.relative_l2
+    most = tolerance.noise_margin * numbers.AGREE * floor.relative_l2
     return floor.doubted > 0 or not exact or not floor.measured or error.relative_l2 <= most
 
 

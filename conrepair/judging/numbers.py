@@ -16,3 +16,6 @@ KNOWN = 4.0  # relative L2 that its very numbers may differ by
 LARGEST = 0.5  # relative L2 that no arithmetic excuses, but for its very numbers
 ALONE = 0.3  # of a difference, that may be left beside a simulation of one layer among others that are in float32
 MOST = 0.5  # of the pieces that float32 doesn't explain, at least, that an arithmetic explains which is recognised
+UNCHECKED = 100.0  # times the estimate; a larger measurement is believed only if another one confirms it
+LARGEST_OF_KERNELS = 1e-3  # relative L2 of other kernels: those that differ by more are in doubt themselves
+AGREE = 30.0  # factor between two measurements of one floor: they disturb numbers at different places

@@ -14,10 +14,10 @@ from conrepair.data.ragged import as_rows
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
 from conrepair.evaluate.run import HeldRun
-from conrepair.evaluate.verdict import HALF_PRECISIONS
 from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.graph.operators import QUANTIZING
 from conrepair.judging.arithmetic import FLOAT32, tried
+from conrepair.judging.floor import HALF_PRECISIONS
 from conrepair.localization.activations import Activations
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import MOST_BITS

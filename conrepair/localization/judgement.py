@@ -7,10 +7,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from conrepair.evaluate.verdict import HALF_EPSILON
 from conrepair.graph.layer_graph import Array
 from conrepair.judging import numbers
 from conrepair.judging.exact import Exact, exact_values, is_confirmed
+from conrepair.judging.floor import Rounding
 from conrepair.judging.recognition import fit
 from conrepair.judging.simulation import simulated
 from conrepair.localization.activations import Activations
@@ -20,8 +20,6 @@ from conrepair.localization.measurement import Cut
 from conrepair.localization.numbers import judging
 from conrepair.metrics.running_error import error_of
 from conrepair.truth.judging import beside, is_sharp
-
-_EPSILON = 2.0**-23
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,9 @@ def judge_cut(
 ) -> Judged:
     """Judge a cut.
 
-    The floor is the largest of: what the result changes by when what's read changes in its last places, what it
-    differs by in another arithmetic, and a few units in the last place for each operator. Where the full run gives
-    the source's values, nothing is wrong, whatever is introduced: what was fed stood for something else. Of a
+    The floor is what the result changes by when what's read changes in its last places, or differs by in another
+    arithmetic, and a few units in the last place for each operator at least (`Rounding.floor`). Where the full run
+    gives the source's values, nothing is wrong, whatever is introduced: what was fed stood for something else. Of a
     quantized target, what its bit widths explain is the floor; as that is no rounding in the last place but an error
     of known size, a few times it is as much as there may be.
 
@@ -89,11 +87,8 @@ def judge_cut(
         quantization: The error that bit widths explain; 0 for a target that isn't quantized on purpose.
         weights: What those of weights explain of it.
     """
-    epsilon = HALF_EPSILON.get(precision, _EPSILON)
-    scale = epsilon / _EPSILON
-    floor = max(judging.STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
-    if cut.other is not None and cut.other <= judging.LARGEST_CREDIBLE:
-        floor = max(floor, cut.other)
+    rounding = Rounding(operators=operators, precision=precision, units=judging.STEP_ERROR)
+    floor = rounding.floor(cut.other, cut.disturbed).relative_l2
     allowed = max(margin * floor, min(judging.MARGIN_OF_BITS * quantization, judging.MOST_EXPLAINED))
     if quantization:  # a few large values take the bits of all others, as is meant
         introduced, full = cut.introduced.relative_l2, cut.full.relative_l2

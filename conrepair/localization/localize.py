@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.evaluate.compare import ComparedOutputs
-from conrepair.evaluate.verdict import coarser
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.judging.arithmetic import FLOAT32, tried
+from conrepair.judging.floor import coarser
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,33 +21,32 @@ class AxisErrors:
         count: Elements of a slice.
         reference: ||reference||.
         error: ||candidate - reference||.
-        others: ||other - reference|| of each further tensor.
-        weights: How many elements each of these rests on: all that are alike count, few large ones hide the others.
+        others: ||other - reference|| of each further tensor, by its name, and how many elements that rests on: all
+            that are alike count, few large ones hide the others.
     """
 
     axis: int
     count: int
     reference: _Float64
     error: _Float64
-    others: tuple[_Float64, ...]
-    weights: tuple[_Float64, ...]
+    others: Mapping[str, tuple[_Float64, _Float64]]
 
 
 def errors_by_axis(
-    reference: npt.NDArray[Any], candidate: npt.NDArray[Any], others: Sequence[npt.NDArray[Any]]
+    reference: npt.NDArray[Any], candidate: npt.NDArray[Any], others: Mapping[str, npt.NDArray[Any]]
 ) -> Iterator[AxisErrors]:
     """Measure slices along each axis but the one of samples, in one pass over the values.
 
     Args:
         reference: Samples first; real numbers.
         candidate: The same shape. What isn't finite in one of the tensors is left out of all.
-        others: The same shape, each.
+        others: The same shape, each, by its name.
 
     Yields:
         One for each axis that is longer than 1.
     """
     shape = reference.shape[1:]
-    sides = (candidate, *others)
+    sides = (candidate, *others.values())
     own, sums = np.zeros(shape), [np.zeros(shape) for _ in sides]
     peaks = [np.zeros(shape) for _ in sides]
     for sample in range(len(reference)):
@@ -68,16 +67,15 @@ def errors_by_axis(
             continue
         rest = tuple(other for other in range(len(shape)) if other != axis)
         totals = [total.sum(axis=rest) for total in sums]
-        largest = [peak.max(axis=rest) for peak in peaks]
         weights = [
-            np.divide(total, peak, out=np.ones(size), where=peak > 0)
-            for total, peak in zip(totals, largest, strict=True)
+            np.divide(total, largest, out=np.ones(size), where=largest > 0)
+            for total, largest in zip(totals, (peak.max(axis=rest) for peak in peaks), strict=True)
         ]
+        measured = zip(map(np.sqrt, totals[1:]), weights[1:], strict=True)
         yield AxisErrors(
             axis=axis + 1,
             count=len(reference) * int(np.prod(shape)) // size,
             reference=np.sqrt(own.sum(axis=rest)),
             error=np.sqrt(totals[0]),
-            others=tuple(np.sqrt(total) for total in totals[1:]),
-            weights=tuple(weights[1:]),
+            others=dict(zip(others, measured, strict=True)),
         )

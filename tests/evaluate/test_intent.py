@@ -15,7 +15,8 @@ from conrepair.evaluate.compare import Comparison, compare_runs
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import Verdict, coarser
+from conrepair.evaluate.verdict import Verdict
+from conrepair.judging.floor import coarser
 
 QUANTIZED = "quantized weights"
 

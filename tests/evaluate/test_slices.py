@@ -145,7 +145,7 @@ def test_tolerances_that_were_given_decide() -> None:
 def test_norms_by_axis() -> None:
     one, two, other = (NUMBERS.normal(size=(3, 4, 1, 5)) for _ in range(3))
     two[0, 0, 0, 0] = np.nan  # of which nothing is told
-    rows, columns = errors_by_axis(one, two, [other])
+    rows, columns = errors_by_axis(one, two, {"second": other})
     assert (rows.axis, columns.axis, rows.count, columns.count) == (1, 3, 15, 12)
     known = np.isfinite(two)
     for axis, found in ((1, rows), (3, columns)):
@@ -153,8 +153,9 @@ def test_norms_by_axis() -> None:
         assert np.allclose(found.reference, np.sqrt(np.sum(one**2, axis=rest, where=known)))
         assert np.allclose(found.error, np.sqrt(np.sum((two - one) ** 2, axis=rest, where=known)))
         squares = np.where(known, (other - one) ** 2, 0)
-        assert np.allclose(found.others[0], np.sqrt(squares.sum(axis=rest)))
-        assert np.allclose(found.weights[0], squares.sum(axis=rest) / squares.max(axis=rest))
+        norms, weights = found.others["second"]
+        assert np.allclose(norms, np.sqrt(squares.sum(axis=rest)))
+        assert np.allclose(weights, squares.sum(axis=rest) / squares.max(axis=rest))
 
 
 def in_eight_bits(array: np.ndarray) -> np.ndarray:

@@ -9,19 +9,11 @@ import numpy as np
 import pytest
 
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import (
-    Floor,
-    Integers,
-    Verdict,
-    analytic_floor,
-    coarser,
-    combine_floor,
-    judge,
-    rounding_could_excuse,
-)
+from conrepair.evaluate.verdict import Integers, Verdict, judge, rounding_could_excuse
+from conrepair.judging.explained import By
+from conrepair.judging.floor import Floor, Rounding
 from conrepair.metrics.tensors import TensorError, compare_tensors
 
-EPSILON = 2.0**-23
 TOLERANCE = Tolerance(noise_margin=10.0, quantized_top1=0.1, quantized_cosine=0.98)
 PLAIN = compare_tensors(np.ones(100), np.ones(100), rtol=0, atol=0)
 
@@ -34,7 +26,7 @@ def error(relative: float, cosine: float = 1.0, **changes: object) -> TensorErro
 
 def judged(
     found: TensorError,
-    floor: Floor = Floor(1e-6, measured=True),  # noqa: B008
+    floor: Floor = Floor(1e-6, By.SECOND),  # noqa: B008
     *,
     quantized: bool = False,
     top1: float | None = None,
@@ -65,25 +57,25 @@ def test_from_best_to_worst() -> None:
     ],
 )
 def test_noise_is_what_rounding_explains(relative: float, floor: float, verdict: Verdict) -> None:
-    assert judged(error(relative), Floor(floor, measured=True)) is verdict
+    assert judged(error(relative), Floor(floor, By.SECOND)) is verdict
 
 
 def test_undecided_is_what_is_large() -> None:
     """Less than that is told from rounding, by however little the margin allows."""
     strict = Tolerance(noise_margin=1.0)
     for relative, verdict in ((0.08, Verdict.FAULTY), (0.1001, Verdict.UNDECIDED)):
-        floor = Floor(0.06, measured=True)
+        floor = Floor(0.06, By.SECOND)
         assert judge(error(relative), floor, strict, quantized=False, top1_difference=None)[0] is verdict
 
 
 def test_an_estimate_excuses_nothing_large() -> None:
-    assert judged(error(0.5), Floor(0.5, measured=False)) is Verdict.FAULTY
-    assert judged(error(0.09), Floor(0.5, measured=False)) is Verdict.NOISE
+    assert judged(error(0.5), Floor(0.5, By.OPERATORS)) is Verdict.FAULTY
+    assert judged(error(0.09), Floor(0.5, By.OPERATORS)) is Verdict.NOISE
 
 
 @pytest.mark.parametrize(("ratio", "undecided"), [(0.49, False), (0.5, True), (1.0, True), (2.0, True), (2.1, False)])
 def test_two_results_that_are_as_far_off_are_as_large(ratio: float, undecided: bool) -> None:
-    found = judged(error(0.5, norm_ratio=ratio), Floor(0.5, measured=True))
+    found = judged(error(0.5, norm_ratio=ratio), Floor(0.5, By.SECOND))
     assert found is (Verdict.UNDECIDED if undecided else Verdict.FAULTY)
 
 
@@ -166,65 +158,8 @@ def test_a_target_of_a_quantized_source(
     assert judged(found, integers=integers, top1=top1, quantized=False) is verdict
 
 
-def test_half_precision_is_coarser() -> None:
-    assert coarser("float16", "float32") == coarser("float32", "float16") == "float16"
-    assert coarser("float16", "bfloat16") == "bfloat16"
-    assert analytic_floor(4) == 2 * EPSILON
-    assert analytic_floor(0) == EPSILON
-    assert analytic_floor(9, "float16") == 3 * 2.0**-10
-    assert analytic_floor(9, "bfloat16") == 3 * 2.0**-7
-
-
-ESTIMATE = 2 * EPSILON  # of four operators
-
-
-@pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize(
-    ("measured", "expected"),
-    [
-        (None, Floor(ESTIMATE, measured=False)),
-        (EPSILON, Floor(ESTIMATE, measured=False)),  # the estimate is larger
-        (ESTIMATE, Floor(ESTIMATE, measured=True)),
-        (99 * ESTIMATE, Floor(99 * ESTIMATE, measured=True)),
-        (101 * ESTIMATE, Floor(ESTIMATE, measured=False, doubted=101 * ESTIMATE)),  # of float64, too
-        (math.inf, Floor(ESTIMATE, measured=False)),
-        (math.nan, Floor(ESTIMATE, measured=False)),
-    ],
-)
-def test_a_floor_is_a_measurement_of_the_usual_size_or_an_estimate(
-    measured: float | None, exact: bool, expected: Floor
-) -> None:
-    assert combine_floor(measured, 4, "float32", exact=exact) == expected
-
-
-def test_kernels_that_differ_by_much_are_themselves_in_doubt() -> None:
-    assert combine_floor(0.15, 4, "float32", exact=True) == Floor(ESTIMATE, measured=False, doubted=0.15)
-    assert combine_floor(0.15, 4, "float32", exact=False) == Floor(ESTIMATE, measured=False)
-
-
-@pytest.mark.parametrize(
-    ("measured", "rounded", "exact", "expected"),
-    [
-        (0.15, 0.02, True, 0.15),  # badly conditioned, by both measurements
-        (0.02, 0.15, True, 0.15),
-        (0.15, 1e-5, True, 3e-4),  # float64 gone wrong
-        (1e-5, 0.15, True, 3e-4),  # numbers that mustn't be rounded, such as ids
-        (0.15, 1e-5, False, 3e-4),  # optimizations gone wrong
-        (1e-9, 0.02, False, 0.02),  # kernels that share their rounding say nothing
-        (None, 0.02, False, 0.02),
-        (1e-9, 1e-9, True, ESTIMATE),
-    ],
-)
-def test_two_measurements_of_a_floor_check_one_another(
-    measured: float | None, rounded: float, exact: bool, expected: float
-) -> None:
-    floor = combine_floor(measured, 4, "float32", exact=exact, rounded=rounded)
-    assert floor.checked
-    assert floor.relative_l2 == pytest.approx(expected)
-
-
 def test_nothing_is_said_by_a_floor_that_nobody_confirms() -> None:
-    floor = combine_floor(0.15, 4, "float32", exact=True)
+    floor = Rounding(operators=4, exact=True).floor(0.15)
     assert judged(error(0.1), floor) is Verdict.UNDECIDED
     assert judged(error(0.25), floor) is Verdict.UNDECIDED
     assert judged(error(0.35), floor) is Verdict.FAULTY
@@ -233,13 +168,13 @@ def test_nothing_is_said_by_a_floor_that_nobody_confirms() -> None:
 @pytest.mark.parametrize(
     ("relative", "floor", "exact", "expected"),
     [
-        (1e-3, Floor(1e-6, measured=True), True, False),  # no second measurement can explain so much
-        (2e-4, Floor(1e-6, measured=True), True, True),
-        (1e-3, Floor(1e-6, measured=True), False, True),  # other kernels may share their rounding
-        (1e-3, Floor(1e-6, measured=False), False, True),
-        (0.5, Floor(1e-6, measured=True), False, False),
-        (0.5, Floor(1e-6, measured=False, doubted=0.3), True, True),
-        (1e-3, Floor(1e-6, measured=True, checked=True), False, False),
+        (1e-3, Floor(1e-6, By.SECOND), True, False),  # no second measurement can explain so much
+        (2e-4, Floor(1e-6, By.SECOND), True, True),
+        (1e-3, Floor(1e-6, By.SECOND), False, True),  # other kernels may share their rounding
+        (1e-3, Floor(1e-6, By.OPERATORS), False, True),
+        (0.5, Floor(1e-6, By.SECOND), False, False),
+        (0.5, Floor(1e-6, By.OPERATORS, doubted=0.3), True, True),
+        (1e-3, Floor(1e-6, By.SECOND, checked=True), False, False),
     ],
 )
 def test_rounding_is_measured_again_where_that_may_change_the_verdict(

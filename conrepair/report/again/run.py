@@ -11,7 +11,9 @@ from typing import Any
 from conrepair.evaluate.compare import Comparison, OutputComparison
 from conrepair.evaluate.own_tests import for_tests
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import HALF_PRECISIONS, Floor, Verdict, judge, rounding_could_excuse
+from conrepair.evaluate.verdict import Verdict, judge, rounding_could_excuse
+from conrepair.judging.explained import By
+from conrepair.judging.floor import HALF_PRECISIONS, Floor
 from conrepair.metrics.tensors import TensorError
 from conrepair.report.again.layers import layers_again
 from conrepair.report.localization.about import has_overlay
@@ -63,7 +65,7 @@ def _output(output: OutputComparison, old: Tolerance, new: Tolerance) -> tuple[O
     top1 = None if output.answers is None else output.answers.top1_differs / max(output.answers.samples, 1)
     saved = output.verdict, output.reason
     for precision, quantized in itertools.product(("float32", *sorted(HALF_PRECISIONS)), (False, True)):
-        floor = Floor(output.floor, output.floor_measured, precision)
+        floor = Floor(output.floor, By.SECOND if output.floor_measured else By.OPERATORS, precision)
         found = judge(output.error, floor, old, quantized=quantized, top1_difference=top1)
         if found == saved or (output.hidden and found[0] is saved[0] and saved[1].startswith(f"{found[1]}; ")):
             break
