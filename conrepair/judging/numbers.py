@@ -19,3 +19,6 @@ MOST = 0.5  # of the pieces that float32 doesn't explain, at least, that an arit
 UNCHECKED = 100.0  # times the estimate; a larger measurement is believed only if another one confirms it
 LARGEST_OF_KERNELS = 1e-3  # relative L2 of other kernels: those that differ by more are in doubt themselves
 AGREE = 30.0  # factor between two measurements of one floor: they disturb numbers at different places
+DISTURBANCE = 2.0**-20  # relative change by which conditioning is measured: eight units in the last place of float32
+ROUNDED = 0.25  # of that, which is two units in the last place: what a sum of many products is off by
+STEPS = 64  # groups of tensors that are disturbed one behind the other

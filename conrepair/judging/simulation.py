@@ -23,13 +23,16 @@ class Simulated(Network):
     network's format lets them be changed. Fused operators round once where they're one node of the graph.
     """
 
-    def __init__(self, network: Network, arithmetic: Arithmetic) -> None:
+    def __init__(self, network: Network, arithmetic: Arithmetic, *, most: int | None = None) -> None:
         """Take both.
 
         Args:
             network: As its own runtime computes it.
             arithmetic: To compute it in.
+            most: Steps that a piece is computed in, at the end of which all that's computed in one is rounded; None:
+                as many as there are tensors.
         """
+        self._most = most
         self.graph, self.input_names, self.output_names = network.graph, network.input_names, network.output_names
         self._arithmetic = arithmetic
         self._products = network if arithmetic.weights is unchanged else network.with_weights(arithmetic.weights)
@@ -38,7 +41,17 @@ class Simulated(Network):
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
         """See `Network`."""
         self.check_cuts(fed, wanted)
-        return _Rounded(self.graph, (self._network, self._products), self._arithmetic, fed, wanted)
+        return _Rounded(self.graph, (self._network, self._products), self._arithmetic, fed, wanted, self._most)
+
+    def outputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The model's outputs, by its names for them.
+
+        Args:
+            feeds: A batch, by the graph's inputs.
+        """
+        ends = [name for name in dict.fromkeys(self.output_names.values()) if name not in self.graph.inputs]
+        given = {**feeds, **self.segment(self.graph.inputs, ends).run(feeds)} if ends else feeds
+        return {name: given[tensor] for name, tensor in self.output_names.items()}
 
 
 def simulated(network: Network, name: str, feeds: Mapping[str, Array], wanted: str) -> Array:
@@ -63,20 +76,24 @@ class _Rounded(Segment):
         arithmetic: Arithmetic,
         fed: Collection[str],
         wanted: Sequence[str],
+        most: int | None,
     ) -> None:
         self.wanted, self._arithmetic = tuple(wanted), arithmetic
         self._fed = frozenset(fed)
         self._steps: list[tuple[Segment, tuple[Node, ...]]] = []
-        known = dict.fromkeys(fed)
+        known, made = dict.fromkeys(fed), list[list[str]]()
         for node in graph.between(self._fed, wanted):
-            made = [name for name in node.outputs if graph.tensors[name].observable]
+            seen = [name for name in node.outputs if graph.tensors[name].observable]
             rounds = node.op not in OPERATORS or not OPERATORS[node.op].exact  # else all has been rounded already
-            made = [name for name in made if name in wanted or (rounds and graph.consumers.get(name))]
-            if made:
-                nodes = graph.between(known.keys(), made)
-                sums = any(item.op in PRODUCTS for item in nodes)
-                self._steps.append((networks[sums].segment(tuple(known), made), nodes))
-                known |= dict.fromkeys(made)
+            made.append([name for name in seen if name in wanted or (rounds and graph.consumers.get(name))])
+        made = [names for names in made if names]
+        size = max(1, -(-len(made) // most)) if most else 1
+        for start in range(0, len(made), size):
+            step = list(chain.from_iterable(made[start : start + size]))
+            nodes = graph.between(known.keys(), step)
+            sums = any(item.op in PRODUCTS for item in nodes)
+            self._steps.append((networks[sums].segment(tuple(known), step), nodes))
+            known |= dict.fromkeys(step)
         read = set(chain.from_iterable(step.needs for step, _ in self._steps))
         self.needs = tuple(name for name in self._fed if name in read)
         self._last = {name: place for place, (step, _) in enumerate(self._steps) for name in step.needs}

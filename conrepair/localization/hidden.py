@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.graph.layer_graph import Array
+from conrepair.judging.disturbance import shaken
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
@@ -15,7 +16,6 @@ from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
 from conrepair.localization.numbers import judging
-from conrepair.localization.reference import shaken
 
 _MOST = 64  # pieces that are looked for one behind the other
 

@@ -11,9 +11,10 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.operators import QUANTIZING
 from conrepair.graph.slices import CUT_OFF, HALF_STEP, slices_of
+from conrepair.judging import numbers
 from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut, CutOff
-from conrepair.localization.numbers import few_bits, judging
+from conrepair.localization.numbers import few_bits
 
 _UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
 _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
@@ -84,7 +85,7 @@ class QuantizationErrors:
                 shared[f"as it runs: {turn}"] = max(
                     self._as_it_runs(_data_of(node), cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
                 )
-        amplification = max(1.0, cut.carried / judging.DISTURBANCE)
+        amplification = max(1.0, cut.carried / numbers.DISTURBANCE)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
     def of_weights(self, cut: Cut, nodes: Sequence[Node]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -14,21 +14,16 @@ import numpy as np
 from conrepair.graph.layer_graph import Array
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import arithmetic_of
+from conrepair.judging.disturbance import DISTURBED, as_rounding, shaken
 from conrepair.judging.exact import exact_values, first_wrong_kernel
 from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import as_stored
-from conrepair.localization.numbers import judging
 from conrepair.localization.pieces import Pieces
-from conrepair.localization.shelf import Shelf
 from conrepair.metrics.running_error import RunningError, error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 from conrepair.truth.judging import beside
-
-_SEED = 20261120
-_STAGES = 64  # groups of tensors that are disturbed one behind the other
-_CHUNK = 1 << 18  # elements at a time: what's computed on the way takes no memory worth the name
 
 
 @dataclass(frozen=True)
@@ -155,18 +150,12 @@ class Reference:
             right: The first batch.
         """
         if self._rounded_outputs is None:
-            network = self.network
-            values = Shelf(self._folder / "rounded")
-            values.put_all((name, shaken(right.feeds[name])) for name in network.graph.inputs)
-            known = list(network.graph.inputs)
-            for stage in _stages(network):
-                segment = network.segment(known, stage)
-                found = segment.run({name: values[name] for name in segment.needs})
-                values.put_all((name, shaken(found[name])) for name in stage)
-                known += stage
-            right.compute([name for name in network.output_names.values() if name not in network.graph.inputs])
+            found = Simulated(self.network, DISTURBED, most=numbers.STEPS).outputs(right.feeds)
+            right.compute(
+                [name for name in self.network.output_names.values() if name not in self.network.graph.inputs]
+            )
             self._rounded_outputs = {
-                name: _part(right[tensor], values[tensor]) for name, tensor in network.output_names.items()
+                name: as_rounding(right[tensor], found[name]) for name, tensor in self.network.output_names.items()
             }
         return self._rounded_outputs
 
@@ -206,30 +195,6 @@ class Reference:
         }
 
 
-def _stages(network: Network) -> Iterator[list[str]]:
-    """Tensors that can be observed, the outputs among them, in a bounded number of groups, in order."""
-    graph = network.graph
-    outputs = set(graph.outputs)
-    names = [
-        name
-        for name in graph.order
-        if name not in graph.inputs
-        and (name in outputs or (graph.tensors[name].observable and graph.tensors[name].is_real))
-    ]
-    size = max(1, -(-len(names) // _STAGES))
-    for start in range(0, len(names), size):
-        yield names[start : start + size]
-
-
-def _part(expected: Array, disturbed: Array) -> Array:
-    """What is left of a disturbance where it's as small as rounding; integers are the same or they aren't."""
-    if expected.dtype.kind != "f" or expected.shape != disturbed.shape:
-        return disturbed
-    with np.errstate(invalid="ignore", over="ignore"):
-        part = expected + (disturbed - expected) * expected.dtype.type(judging.USUAL)
-    return np.where(np.isfinite(part), part, expected)
-
-
 def _outputs(other: Network, right: Activations) -> dict[str, Array]:
     """A whole run in another arithmetic."""
     values = {name: _stored(right, other, name) for name in other.graph.inputs}
@@ -239,30 +204,6 @@ def _outputs(other: Network, right: Activations) -> dict[str, Array]:
 
 def _stored(right: Activations, network: Network, name: str) -> Array:
     return as_stored(right[name], network.graph.tensors[name])
-
-
-def shaken(array: Array) -> Array:
-    """An array, each real number changed in its last places up or down, the same way every time.
-
-    Whole numbers stay as they are: no rounding made a mask's ones, an index or a class, and a network may ask whether
-    they are equal to others, or multiply what's left of them with the lowest number that there is.
-
-    Args:
-        array: Any shape.
-    """
-    if array.dtype.kind != "f":
-        return array
-    generator, one = np.random.default_rng(_SEED), array.dtype.type(1)
-    every = 2.0 ** (np.finfo(array.dtype).nmant + 1)  # below it the type holds every whole number
-    result = np.array(array, order="C")
-    flat = result.reshape(-1)
-    for start in range(0, flat.size, _CHUNK):
-        part = flat[start : start + _CHUNK]
-        signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
-        whole = (np.rint(part) == part) & (np.abs(part) < every)
-        with np.errstate(over="ignore"):  # the lowest number of a mask, which becomes infinite
-            np.multiply(part, one + signs * array.dtype.type(judging.DISTURBANCE), out=part, where=~whole)
-    return result
 
 
 @dataclass(frozen=True)
@@ -310,9 +251,7 @@ def measured(
         return Measured(rounded)
     for name in arithmetics:
         with contextlib.suppress(InferenceError):  # what it makes of a number may be no index
-            segment = Simulated(network, arithmetic_of(name)).segment(network.graph.inputs, ends)
-            given = {**right.feeds, **segment.run(right.feeds)}
-            simulated[name] = {output: given[tensor] for output, tensor in names.items()}
+            simulated[name] = Simulated(network, arithmetic_of(name)).outputs(right.feeds)
     for feeds in batches:
         found = exact_values(network, feeds, ends, most=left)
         if found is None or any(end in found.estimated or end not in found.values for end in ends):

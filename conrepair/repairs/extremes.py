@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
+from conrepair.judging.disturbance import shaken
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.matching import Pair
 from conrepair.localization.numbers import pairing
 from conrepair.localization.pieces import Pieces
-from conrepair.localization.reference import shaken
 from conrepair.networks.network import Network
 
 EXTREMES: Final[Mapping[str, float]] = {"zeros": 0.0, "small values": 1e-3, "large values": 1e3}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
+from random_graphs import SHAPE, Computed, graph_of
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.judging.arithmetic import ARITHMETICS
+from conrepair.judging.disturbance import DISTURBED
 from conrepair.judging.simulation import Simulated
 from conrepair.localization.pieces import Pieces
 from conrepair.metrics.running_error import relative_l2
@@ -100,3 +103,25 @@ def test_pieces_are_fed_and_rounded(network: Network) -> None:
     assert np.array_equal(found[inner], ARITHMETICS["bfloat16"].results(found[inner]))
     fed = dict(Pieces.between(network, [given, inner], [output]).run(values.__getitem__))
     assert relative_l2(fed[output], found[output]) < 1e-2
+
+
+@pytest.mark.parametrize("count", [1, 5, 64, 65, 200])
+def test_steps_are_all_tensors_in_order_in_as_many_groups_as_there_may_be(count: int) -> None:
+    nodes = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(count)]
+    chain = Computed(graph_of(["x"], nodes, [f"t{count - 1}"]))
+    segment = Simulated(chain, DISTURBED, most=64).segment(["x"], [f"t{count - 1}"])
+    found = [step.wanted for step, _ in cast("Any", segment)._steps]
+    assert [name for step in found for name in step] == [f"t{place}" for place in range(count)]
+    assert len(found) <= 64
+    assert len({len(step) for step in found[:-1]}) <= 1
+    if count <= 64:
+        assert all(len(step) == 1 for step in found)
+
+
+def test_outputs_have_the_names_of_the_model() -> None:
+    chain = Computed(graph_of(["x"], [("n", "Sin", ["x"], ["y"])], ["y", "x"]))
+    feeds = {"x": np.full(SHAPE, 0.3, np.float32)}
+    found = Simulated(chain, ARITHMETICS["bfloat16"]).outputs(feeds)
+    assert list(found) == list(chain.output_names)
+    assert not np.array_equal(found["output 0"], np.sin(feeds["x"]))
+    assert np.array_equal(found["output 1"], feeds["x"]), "what is handed on is rounded by nobody"

@@ -1,4 +1,4 @@
-"""What localization decides otherwise at half and at twice of each number that decides: `numbers.txt` says it.
+"""What is decided otherwise at half and at twice of each number that decides: `numbers.txt` says it.
 
 Its table is made anew by `python tests/localization/test_numbers.py`, and read by whoever changes a number.
 """
@@ -16,17 +16,20 @@ import pytest
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
 
+import decisions.explaining as about_explaining
 import decisions.few_bits as about_few_bits
 import decisions.judging as about_judging
 import decisions.naming as about_naming
 import decisions.pairing as about_pairing
 import decisions.preparing as about_preparing
 
+from conrepair.judging import numbers as explaining
 from conrepair.localization.numbers import few_bits, judging, naming, pairing, preparing
 
 TABLE = Path(__file__).with_name("numbers.txt")
 STAGES: dict[ModuleType, list[Any]] = {
     pairing: about_pairing.DECISIONS,
+    explaining: about_explaining.DECISIONS,
     judging: about_judging.DECISIONS,
     few_bits: about_few_bits.DECISIONS,
     preparing: about_preparing.DECISIONS,

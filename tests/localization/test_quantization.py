@@ -24,12 +24,12 @@ from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.judging.numbers import DISTURBANCE
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut, CutOff
 from conrepair.localization.models import localize_models
-from conrepair.localization.numbers.judging import DISTURBANCE
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import (
     QuantizationErrors,

@@ -11,45 +11,16 @@ import pytest
 from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
 
 from conrepair.graph.layer_graph import Node
+from conrepair.judging.numbers import DISTURBANCE
 from conrepair.localization.activations import Activations
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import CutOff, measure
-from conrepair.localization.numbers.judging import DISTURBANCE
-from conrepair.localization.reference import Reference, _part, _stages, shaken
+from conrepair.localization.reference import Reference
 from conrepair.metrics.running_error import relative_l2
 from conrepair.runtime.errors import InferenceError
 
 CHAIN = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(5)]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(), (7,), (3, 4, 5), (1 << 19, 2)])
-def test_a_disturbance_is_of_eight_last_places_up_or_down(dtype: type, shape: tuple[int, ...]) -> None:
-    array = np.random.default_rng(0).normal(size=shape).astype(dtype)
-    changed = shaken(array)
-    assert changed.dtype == array.dtype
-    assert changed.shape == array.shape
-    factor = np.asarray(changed, np.float64) / array - 1
-    assert np.allclose(np.abs(factor), DISTURBANCE, rtol=0.2)
-    if array.size > 9:
-        assert 0.3 < np.mean(factor > 0) < 0.7
-    assert np.array_equal(shaken(array), changed)
-    assert not np.shares_memory(changed, array)
-
-
-def test_integers_are_not_disturbed() -> None:
-    whole = np.arange(5)
-    assert shaken(whole) is whole
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_whole_numbers_are_not_disturbed_as_no_rounding_made_them(dtype: type) -> None:
-    # A mask's ones, an id, a pixel; but large numbers are whole in every float, and zero is zero.
-    array = np.array([0, 1, -3, 425, 0.5, 3e38], dtype=np.float64).clip(max=float(np.finfo(dtype).max)).astype(dtype)
-    assert (shaken(array) == array).tolist()[:4] == [True] * 4
-    if dtype is not np.float16:  # which doesn't hold so small a change
-        assert (shaken(array) == array).tolist()[4:] == [False] * 2
 
 
 def test_what_is_carried_on_is_of_all_elements(tmp_path: Path) -> None:
@@ -65,24 +36,6 @@ def test_what_is_carried_on_is_of_all_elements(tmp_path: Path) -> None:
     floor = Reference(network, tmp_path).floors(right, ["x"], ["y"])["y"]
     assert floor.carried == pytest.approx(DISTURBANCE, rel=0.2)
     assert floor.disturbed > 20 * DISTURBANCE
-
-
-def test_a_part_of_a_disturbance() -> None:
-    expected, disturbed = np.float32([1.0, 2.0, np.inf, 4.0]), np.float32([1.4, 2.0, 3.0, np.nan])
-    assert _part(expected, disturbed).tolist() == pytest.approx([1.1, 2.0, np.inf, 4.0])
-    whole = np.array([1, 2])
-    assert _part(np.array([1, 1]), whole) is whole
-
-
-@pytest.mark.parametrize("count", [1, 5, 64, 65, 200])
-def test_stages_are_all_tensors_in_order_in_few_groups(count: int) -> None:
-    nodes = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(count)]
-    found = list(_stages(Computed(graph_of(["x"], nodes, [f"t{count - 1}"]))))
-    assert [name for stage in found for name in stage] == [f"t{place}" for place in range(count)]
-    assert len(found) <= 64
-    assert max(map(len, found)) - min(map(len, found)) <= max(map(len, found)) - 1
-    if count <= 64:
-        assert all(len(stage) == 1 for stage in found)
 
 
 def test_what_rounding_on_the_way_does_to_the_outputs(tmp_path: Path) -> None:

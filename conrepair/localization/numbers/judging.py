@@ -1,8 +1,6 @@
 """Numbers that decide which pieces are guilty, and what answers, layers and ranges are said to be."""
 
 STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
-DISTURBANCE = 2.0**-20  # relative change by which conditioning is measured: eight units in the last place of float32
-USUAL = 0.25  # of that, which is two units in the last place: what a sum of many products is off by
 MARGIN_OF_BITS = 4.0  # times what bit widths explain, that an error may be
 
 # Relative L2 from which on what's left of values is half noise, whatever the bit widths: a matrix of integers

@@ -28,7 +28,6 @@ from conrepair.localization.located import _as_one_training
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut
 from conrepair.localization.numbers import judging
-from conrepair.localization.reference import _part, shaken
 from conrepair.localization.rules import rules_of
 from conrepair.localization.saturation import _places_of, _Saturated, is_small
 from conrepair.localization.static import _is_guarded
@@ -49,13 +48,13 @@ def _error(relative: float) -> RunningError:
     return result
 
 
-def _cut(introduced: float, full: float, name: str = "t", other: float | None = None) -> Cut:
+def _cut(introduced: float, full: float, name: str = "t") -> Cut:
     pair = Pair(name, name, layouts((2, 3), (2, 3))[0], 1.0, "")
-    return Cut(pair, _error(introduced), _error(full), 0.0, other)
+    return Cut(pair, _error(introduced), _error(full))
 
 
-def _judged(introduced: float, quantization: float = 0.0, other: float | None = None) -> Judged:
-    cut = _cut(introduced, introduced, other=other)
+def _judged(introduced: float, quantization: float = 0.0) -> Judged:
+    cut = _cut(introduced, introduced)
     return judge_cut(cut, operators=1, precision="float32", margin=10.0, quantization=quantization)
 
 
@@ -161,20 +160,8 @@ def _by_range(lost: float) -> bool:
     return bool(_places_of(fault, clipped, right, graph, measured, judging.BEYOND))
 
 
-def _shaken() -> str:
-    number = np.full(1, 1.1, np.float32)
-    return f"{abs(float(shaken(number)[0] / number[0]) - 1):.1e}"
-
-
 DECISIONS = [
     Decision("one operator off by {} is guilty, with a margin of 10", lambda x: _judged(x).guilty, (6.7e-6, 1.4e-5)),
-    Decision("how much a number is disturbed by", lambda _: _shaken(), (0.0,)),
-    Decision("what of a disturbance by 1 is rounding", lambda _: float(_part(np.zeros(1), np.ones(1))[0]), (0.0,)),
-    Decision(
-        "off by 0.002 is guilty, where other kernels differ by {}",
-        lambda x: _judged(0.002, other=x).guilty,
-        (7e-4, 2e-3),
-    ),
     Decision("off by {} is guilty, where bits explain 0.01", lambda x: _judged(x, 0.01).guilty, (0.028, 0.056)),
     Decision("off by {} is guilty, where bits explain 0.5", lambda x: _judged(x, 0.5).guilty, (0.5, 0.98)),
     Decision("off by {}, which bits explain, says that it's right", lambda x: _judged(x, 0.5).tells, (0.12, 0.25)),
