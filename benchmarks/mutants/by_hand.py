@@ -9,10 +9,10 @@ from benchmarks.mutants.mutant import Mutant, mutant_of
 __all__ = ["by_hand"]
 
 _CHANGES = (
-    ("conrepair/evaluate/verdict.py", "LARGEST_NOISE = 0.1 ", "LARGEST_NOISE = 10.0 "),
+    ("conrepair/judging/numbers.py", "LARGEST_NOISE = 0.1 ", "LARGEST_NOISE = 10.0 "),
     (
         "conrepair/evaluate/verdict.py",
-        "return error.relative_l2 <= most and error.cosine >= _NOISE_COSINE",
+        "return error.relative_l2 <= most and error.cosine >= numbers.NOISE_COSINE",
         "return error.relative_l2 <= most",
     ),
     (

@@ -31,6 +31,7 @@ from conrepair.evaluate.slices import coarse_slices, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Integers, Verdict, judge, of_types, rounding_could_excuse
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
+from conrepair.judging import numbers
 from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.judging.explained import By, Explained
 from conrepair.judging.floor import HALF_PRECISIONS, Floor, Rounding, coarser
@@ -43,9 +44,7 @@ from conrepair.metrics.tensors import TensorError, compare_tensors, row_chunks
 
 Array = npt.NDArray[Any]
 
-_MOST = 0.5  # of an output's values
 _RIGHT = {Verdict.EQUIVALENT, Verdict.NOISE}
-_HIDES = 2.0  # times the relative error of all values that a slice's is, from which on it's told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,7 +398,7 @@ def _compare_output(
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)
-        if both < _MOST * error.count or verdict is Verdict.FAULTY:
+        if both < numbers.NO_NUMBERS * error.count or verdict is Verdict.FAULTY:
             notes.append(words)
         else:
             verdict, reason = Verdict.UNDECIDED, f"{words}: nothing can be told from them"
@@ -547,7 +546,7 @@ def _judged(case: _Case, one: Array, two: Array, others: Evidence[Array]) -> _Ju
         slices = wrong_slices(one, two, again, rounding, margin=tolerance.noise_margin) if asked else None
         if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
             may_be_rounding = once
-    if slices is None or not (slices.became or (slices.certain and slices.error > _HIDES * error.relative_l2)):
+    if slices is None or not (slices.became or (slices.certain and slices.error > numbers.HIDES * error.relative_l2)):
         return _Judged(error, floor, verdict, reason, may_be_rounding)
     words = slices.words(pair.reference, _axes(pair, reference), int(pair.background < 0))
     if not slices.certain:

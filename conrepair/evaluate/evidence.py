@@ -29,8 +29,6 @@ Array = npt.NDArray[Any]
 Kept = TypeVar("Kept")
 Other = TypeVar("Other")
 _NAMED = 4
-_SAME_RUN = 1e-5  # of an output that's computed twice, in other batches
-_SHARP = 1e-4  # relative L2 of bounds that prove something where no tolerance is given: what's equivalent by default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +101,12 @@ def beside_exact(
     right, bound = known.exact, known.bounds
     if right is None or bound is None or not right.shape == bound.shape == one.shape == two.shape:
         return None
-    if known.own is not None and not np.allclose(known.own, one, rtol=_SAME_RUN, atol=_SAME_RUN, equal_nan=True):
+    if known.own is not None and not np.allclose(known.own, one, numbers.SAME_RUN, numbers.SAME_RUN, equal_nan=True):
         return None  # outputs depend on what else is in their batch
     right = np.where(np.isinf(bound), one, right)
     bound = np.where(np.isinf(bound), 0.0, bound)
     ours, theirs = (beside(array, right, bound) for array in (one, two))
-    sharp = is_sharp(right, bound, tolerance.relative_l2 or _SHARP)
+    sharp = is_sharp(right, bound, tolerance.relative_l2 or numbers.SHARP)
     told = [_off(ours, known.kernel)] if ours.beyond else []
     error = relative_l2(right, two)
     if sharp and not theirs.beyond:

@@ -9,21 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.judging import numbers
 from conrepair.judging.explained import By
 from conrepair.judging.floor import Floor, Rounding
 from conrepair.metrics.slices import AxisErrors, errors_by_axis
 
 Array = npt.NDArray[Any]
 
-_TOLD = 1e-3  # relative L2 of a slice, from which on it's looked at: four of float32's digits are lost
-_UNIT = 2.0**-23  # what libraries compute functions to whose largest value is 1, in the tails of a sigmoid, too
-_ALIKE = 8.0  # times its norm: slices up to which one has the floor of
-_FEW = 4.0  # a deviation that was measured of so many numbers may be twice as large
-_MOST = 64  # slices of an axis that are looked at, the wrongest
 _NAMED = 6
-_FAR, _APART = 64.0, 4.0  # times the size of slices that a grid is too coarse for: the largest's, the next ones'
-_SHARE = 1 / 16  # of an axis' slices: fewer may be dead channels among many of one sort
-_ROWS = 16  # samples that are looked at where nothing was measured: whether that should be done
 
 
 @dataclass(frozen=True)
@@ -92,12 +85,12 @@ def coarse_slices(reference: Array, candidate: Array, step: float, most: float) 
     for axis in range(1, reference.ndim):
         rest = tuple(other for other in range(reference.ndim) if other != axis)
         sizes, errors = (np.sqrt(part.mean(rest, np.float64)) for part in squares)
-        dead = (np.ptp(candidate, rest) == 0) & (reference.std(rest, np.float64) > _TOLD * sizes)
+        dead = (np.ptp(candidate, rest) == 0) & (reference.std(rest, np.float64) > numbers.TOLD * sizes)
         wrong = (dead | (errors > most * sizes)) & (sizes > 0)
         largest = sizes.max(initial=0.0, where=wrong)
         next_one = sizes.min(initial=np.inf, where=sizes > largest)
-        far = peak > 1 and sizes.max() > _FAR * largest and _APART * largest < next_one < np.inf
-        certain = bool(far and wrong.sum() >= _SHARE * wrong.size)
+        far = peak > 1 and sizes.max() > numbers.FAR * largest and numbers.APART * largest < next_one < np.inf
+        certain = bool(far and wrong.sum() >= numbers.SHARE * wrong.size)
         places = np.flatnonzero(wrong if certain else dead)
         if not places.size:
             continue
@@ -132,7 +125,7 @@ def wrong_slices(
     Returns:
         Those along the axis where they are wrongest.
     """
-    rows = min((len(array) for array in others.values()), default=min(_ROWS, len(reference)))
+    rows = min((len(array) for array in others.values()), default=min(numbers.ROWS, len(reference)))
     parts = [array[:rows] for array in (reference, candidate, *others.values())]
     if not parts[0].size or any(part.shape != parts[0].shape for part in parts):
         return None
@@ -148,11 +141,11 @@ def wrong_slices(
 
 
 def _wrong(errors: AxisErrors, rounding: Rounding, margin: float, peak: float) -> Iterator[WrongSlices]:
-    unit = _UNIT * min(1.0, peak) * np.sqrt(errors.count)
+    unit = numbers.UNIT * min(1.0, peak) * np.sqrt(errors.count)
     sizes = np.maximum(errors.reference, unit)
-    most = np.maximum(max(_TOLD, margin * rounding.estimate) * sizes, margin * unit)
+    most = np.maximum(max(numbers.TOLD, margin * rounding.estimate) * sizes, margin * unit)
     suspects = np.flatnonzero(errors.error > most)
-    suspects = suspects[np.argsort(-(errors.error / most)[suspects], kind="stable")][:_MOST]
+    suspects = suspects[np.argsort(-(errors.error / most)[suspects], kind="stable")][: numbers.LOOKED_AT]
     judged: dict[int, tuple[float, Floor, bool]] = {}
     for place in suspects.tolist():
         floor = rounding.floor(**{name: _own(errors, name, place, sizes) for name in errors.others})
@@ -169,6 +162,6 @@ def _wrong(errors: AxisErrors, rounding: Rounding, margin: float, peak: float) -
 def _own(errors: AxisErrors, name: str, place: int, sizes: npt.NDArray[np.float64]) -> float:
     """By how much a slice differs from itself by other means: as was measured of it, or as those no larger do."""
     measured, weights = errors.others[name]
-    own = float(measured[place] * np.sqrt(1 + _FEW / weights[place]))
-    usual = float(np.median(measured[sizes <= _ALIKE * sizes[place]]))
+    own = float(measured[place] * np.sqrt(1 + numbers.FEW / weights[place]))
+    usual = float(np.median(measured[sizes <= numbers.ALIKE * sizes[place]]))
     return max(own, usual) / float(sizes[place])

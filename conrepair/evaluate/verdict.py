@@ -21,16 +21,6 @@ from conrepair.judging.floor import Floor
 from conrepair.metrics.tensors import TensorError
 from conrepair.runtime.words import telling
 
-_FLIPPED = 0.01  # of the elements, that may lie between two numbers of a type, and become either
-LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
-_NOISE_COSINE = 0.99
-_ROUNDING = 1e-3  # of a step, as steps are float32
-_SMALLEST = 2.0**-126  # what float32 doesn't hold in full; many kernels put 0 in its place
-_EIGHT_BITS_EPSILON = 2.0**-7  # eight bits for both signs; docs/verdicts.md has what was measured
-_KERNELS = 3.0  # a conversion's integer kernels may differ so many times more than two of the source's own
-_REAL_ARITHMETIC = 1e-5  # other kernels that differ less don't round to integers
-_UNDECIDED_RATIO = 2.0  # two results that are each as far from the exact one differ by no more; norms, too
-
 
 class Verdict(enum.StrEnum):
     """What is said of a target, from best to worst."""
@@ -73,12 +63,12 @@ class Integers:
     def real(self) -> bool:
         """Whether the source seems to compute in real numbers, with weights that are stored in eight bits."""
         rounds = self.rounds or self.step > 0
-        return not rounds and self.measured is not None and 0 < self.measured < _REAL_ARITHMETIC
+        return not rounds and self.measured is not None and 0 < self.measured < numbers.REAL_ARITHMETIC
 
     @property
     def owed(self) -> float:
         """Relative L2 that rounding to integers explains, as a random walk where it isn't measured to be more."""
-        return max(_KERNELS * (self.measured or 0.0), eight_bits_cost(self.operators))
+        return max(numbers.KERNELS * (self.measured or 0.0), eight_bits_cost(self.operators))
 
 
 def eight_bits_cost(operators: int) -> float:
@@ -87,7 +77,7 @@ def eight_bits_cost(operators: int) -> float:
     Args:
         operators: Number of operators of the model.
     """
-    return _EIGHT_BITS_EPSILON * math.sqrt(max(operators, 1))
+    return numbers.EIGHT_BITS * math.sqrt(max(operators, 1))
 
 
 def of_types(floor: Floor, types: tuple[str, str], count: int, tolerance: Tolerance) -> Floor:
@@ -101,7 +91,7 @@ def of_types(floor: Floor, types: tuple[str, str], count: int, tolerance: Tolera
     """
     kind = max(types, key=lambda name: FEW_DIGITS.get(name, 0.0))
     step = FEW_DIGITS.get(kind, 0.0)
-    share = max(_FLIPPED, 1 / max(1, count)) if types[0] == types[1] else 1.0
+    share = max(numbers.FLIPPED, 1 / max(1, count)) if types[0] == types[1] else 1.0
     most = step * math.sqrt(share) / tolerance.noise_margin
     if most <= floor.relative_l2:
         return floor
@@ -117,7 +107,7 @@ def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: Tolerance
         tolerance: From the configuration.
         exact: Whether it was measured in float64.
     """
-    if floor.checked or error.mismatched or (error.relative_l2 > LARGEST_NOISE and not floor.doubted):
+    if floor.checked or error.mismatched or (error.relative_l2 > numbers.LARGEST_NOISE and not floor.doubted):
         return False
     most = tolerance.noise_margin * numbers.AGREE * floor.relative_l2
     return floor.doubted > 0 or not exact or not floor.measured or error.relative_l2 <= most
@@ -152,7 +142,7 @@ def judge(
         )
     within = error.within_tolerance
     limit = tolerance.relative_l2
-    if within and error.max_reference < _SMALLEST and error.relative_l2 > 0:
+    if within and error.max_reference < numbers.SMALLEST and error.relative_l2 > 0:
         return Verdict.EQUIVALENT, (
             f"every element is within tolerance of a source that gives zeros only, the worst by {error.max_abs:.2e}"
         )
@@ -187,15 +177,15 @@ def judge(
 
 
 def _is_noise(error: TensorError, floor: float, tolerance: Tolerance) -> bool:
-    most = min(tolerance.noise_margin * floor, LARGEST_NOISE)
-    return error.relative_l2 <= most and error.cosine >= _NOISE_COSINE
+    most = min(tolerance.noise_margin * floor, numbers.LARGEST_NOISE)
+    return error.relative_l2 <= most and error.cosine >= numbers.NOISE_COSINE
 
 
 def _is_as_bad(error: TensorError, floor: float) -> bool:
     """Whether a large error is no larger than what the source differs from itself by."""
-    large = error.relative_l2 > LARGEST_NOISE or error.cosine < _NOISE_COSINE
-    as_large = 1 / _UNDECIDED_RATIO <= error.norm_ratio <= _UNDECIDED_RATIO
-    return large and as_large and error.relative_l2 <= _UNDECIDED_RATIO * floor
+    large = error.relative_l2 > numbers.LARGEST_NOISE or error.cosine < numbers.NOISE_COSINE
+    as_large = 1 / numbers.AS_BAD <= error.norm_ratio <= numbers.AS_BAD
+    return large and as_large and error.relative_l2 <= numbers.AS_BAD * floor
 
 
 def _judge_integers(
@@ -203,7 +193,7 @@ def _judge_integers(
 ) -> tuple[Verdict, str]:
     """Judge a target of a source that is quantized already, and so has nothing to lose by quantization."""
     found = f"{_answers(top1_difference)}relative error {error.relative_l2:.1e}"
-    if 0 < error.max_abs <= integers.step * (1 + _ROUNDING):
+    if 0 < error.max_abs <= integers.step * (1 + numbers.OF_A_STEP):
         return Verdict.QUANTIZED, f"quantized as its source is; no element differs by more than a step: {found}"
     if integers.real:
         return Verdict.UNDECIDED, (
@@ -211,7 +201,7 @@ def _judge_integers(
             f"those of real numbers do. Rounding to integers would explain {integers.owed:.1e}"
         )
     explained = f"rounding to integers explains {integers.owed:.1e}"
-    if error.relative_l2 <= min(integers.owed, LARGEST_NOISE) and error.cosine >= _NOISE_COSINE:
+    if error.relative_l2 <= min(integers.owed, numbers.LARGEST_NOISE) and error.cosine >= numbers.NOISE_COSINE:
         return Verdict.QUANTIZED, f"quantized as its source is: {found}, where {explained}"
     if integers.measured and error.relative_l2 <= integers.owed:
         return Verdict.UNDECIDED, (

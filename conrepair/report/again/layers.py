@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from conrepair.evaluate.verdict import LARGEST_NOISE, Verdict
+from conrepair.evaluate.verdict import Verdict
+from conrepair.judging import numbers
 from conrepair.localization.conclusion import fault_words
 from conrepair.localization.judgement import is_above
 from conrepair.localization.numbers import judging
@@ -87,7 +88,7 @@ def _verdict(
         return found.verdict, found.reason
     outputs = f"outputs differ by {number(found.output_error)}, rounding explains {number(found.output_floor)}"
     within = f"no layer introduces more than {margin:g} times what rounding explains"
-    most = max(found.options.same, min(margin * found.output_floor, LARGEST_NOISE))
+    most = max(found.options.same, min(margin * found.output_floor, numbers.LARGEST_NOISE))
     if found.output_error <= most:
         verdict = found.verdict if found.verdict.is_right else Verdict.NOISE
         return verdict, f"{within}; {outputs}"
