@@ -12,7 +12,8 @@ from typing import Any
 from benchmarks.common.lanes import run_all
 from benchmarks.common.measured import made_by
 from benchmarks.common.running import say, some_workers
-from benchmarks.judges.cases import Case
+from benchmarks.judges.cases import DIGITS, Case
+from benchmarks.judges.sources import source
 from benchmarks.judges.trial import EITHER, FAULTY, RIGHT
 from conrepair.runtime.workers import Job, Success
 
@@ -73,6 +74,8 @@ def made(cases: Sequence[Case], folder: Path) -> Iterator[Row]:
         "case" (its name), its parts, "status", and what `benchmarks.judges.trial.run` says.
     """
     started, count = time.perf_counter(), 0
+    if any(case.network == DIGITS for case in cases):
+        source(DIGITS, cases[0].seed)  # trained once, for which workers may not write
     for needs in (_OTHERS, _COMPILED, _TENSORFLOW):
         jobs = []
         for place, case in enumerate(cases):
