@@ -26,7 +26,12 @@ from benchmarks.common.here_lane import HereLane  # noqa: E402
 os.environ["CONREPAIR_CACHE"] = ""  # nobody's cache is touched, and no test answered by another
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as in workers
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # as in workers
-hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+hypothesis.settings.register_profile(
+    "fixed",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # that times a machine that has other work
+)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("CONREPAIR_HYPOTHESIS", "fixed"))
 

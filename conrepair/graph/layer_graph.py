@@ -152,12 +152,6 @@ class Node(Attributed):
     own: Mapping[str, Attribute] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def terms(self) -> int:
-        """How many products a sum of it has, by its largest weight; 1 where it has none."""
-        shapes = [item.shape for item in self.parameters.values() if len(item.shape) > 1]
-        return max((math.prod(shape) // max(shape[0], shape[-1], 1) for shape in shapes), default=1)
-
-    @property
     def is_copy(self) -> bool:
         """Whether its result is what it reads, each number where it was: pads of nothing, axes in their order."""
         if self.op == "Identity":
@@ -258,6 +252,17 @@ class LayerGraph:
     def with_bias(self) -> Set[str]:
         """Operators, as the framework calls them, that have a bias somewhere in the network."""
         return {node.native for node in self.nodes if "bias" in node.parameters}
+
+    def terms(self, node: Node) -> int:
+        """How many products a sum of a node has.
+
+        Args:
+            node: That adds up products: by its largest weight, else as many as the last axis of what it reads has.
+        """
+        shapes = [item.shape for item in node.parameters.values() if len(item.shape) > 1]
+        read = [self.tensors[name].shape or (1,) for name in node.inputs[:1] if name]
+        sizes = [math.prod(shape) // max(shape[0], shape[-1], 1) for shape in shapes] or [shape[-1] for shape in read]
+        return max(sizes, default=1)
 
     def between(self, begin: Collection[str], end: Iterable[str]) -> tuple[Node, ...]:
         """The nodes that compute some tensors from others.

@@ -164,4 +164,4 @@ def _products(network: Network, node: Node) -> float:
     record, sums = OPERATORS.get(node.op), node.op in PRODUCTS
     slow = record is None or bool(record.unbounded) or (isinstance(record.value, str) and not sums)
     size = max((network.graph.tensors[name].nbytes or 0 for name in (*node.outputs, *node.inputs) if name), default=0)
-    return size * (_SLOW if slow else 1.0) * (node.terms if sums else 1)
+    return size * (_SLOW if slow else 1.0) * (network.graph.terms(node) if sums else 1)

@@ -15,7 +15,6 @@ from conrepair.metrics.ulps import MOST_LEVELS, step_of
 from conrepair.operators.record import Array
 
 _FEWEST = 16  # numbers that say in which type they're stored
-_SELDOM = 1.5  # times as unlike as float32's sums are, that those in a narrow type must be
 _MOST_UNLIKE = 10.0  # so that one fault doesn't decide
 
 
@@ -115,14 +114,13 @@ def _known(fits: Sequence[Mapping[str, Fit]], name: str) -> int:
 
 def _unlike(fits: Sequence[Mapping[str, Fit]], name: str) -> float:
     """How unlike differences are what an arithmetic makes: 0 for its very numbers, above 1 for more or less of it."""
-    seldom = _SELDOM if arithmetic_of(name).own_sums else 1.0
-    return seldom * float(np.mean([min(_ratio(item.get(name)), _MOST_UNLIKE) for item in fits]))
+    return float(np.mean([min(_ratio(item.get(name)), _MOST_UNLIKE) for item in fits]))
 
 
 def _ratio(item: Fit | None) -> float:
-    if item is None or not (item.explains or item.expected):
+    if item is None or not item.expected or not item.error:
         return math.inf
-    return item.left / item.error if item.explains else item.error / item.expected
+    return item.left / item.error if item.close else max(item.error / item.expected, item.expected / item.error)
 
 
 def stored_in(given: Array, right: Array) -> frozenset[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
-from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.graph.operators import OPERATORS, PRODUCTS
+from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.operators import OPERATORS, PRODUCTS, RECURRENT_ACTIVATIONS
 from conrepair.judging.arithmetic import Arithmetic, arithmetic_of, unchanged
 from conrepair.networks.network import Network, Segment
+from conrepair.operators.moves import MOVES
 
 _SEED = 20261129
+_OF_SUMS = (PRODUCTS - RECURRENT_ACTIVATIONS.keys()) | MOVES.keys()  # sums of products, and what moves them
 _MEAN_STEP = 0.7  # of the largest unit in the last place that numbers of one exponent have: those between have less
 
 
@@ -37,11 +40,13 @@ class Simulated(Network):
         self._arithmetic = arithmetic
         self._products = network if arithmetic.weights is unchanged else network.with_weights(arithmetic.weights)
         self._network = network if arithmetic.results is unchanged else self._products
+        self._squares = network.with_weights(np.square) if arithmetic.own_sums else network
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
         """See `Network`."""
         self.check_cuts(fed, wanted)
-        return _Rounded(self.graph, (self._network, self._products), self._arithmetic, fed, wanted, self._most)
+        networks = self._network, self._products, self._squares
+        return _Rounded(self.graph, networks, self._arithmetic, fed, wanted, self._most)
 
     def outputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """The model's outputs, by its names for them.
@@ -66,13 +71,28 @@ def simulated(network: Network, name: str, feeds: Mapping[str, Array], wanted: s
     return Simulated(network, arithmetic_of(name)).segment(tuple(feeds), [wanted]).run(feeds)[wanted]
 
 
+@dataclass(frozen=True)
+class _Step:
+    """What's computed before it's rounded.
+
+    Attributes:
+        segment: That computes it.
+        terms: Of sums of products in it; 0 where there are none.
+        squares: Computes the sums of their squares from squares; None where it's no sum of products alone.
+    """
+
+    segment: Segment
+    terms: int
+    squares: Segment | None
+
+
 class _Rounded(Segment):
     """Steps from one tensor that can be observed to the next, each rounded."""
 
     def __init__(
         self,
         graph: LayerGraph,
-        networks: tuple[Network, Network],
+        networks: tuple[Network, Network, Network],
         arithmetic: Arithmetic,
         fed: Collection[str],
         wanted: Sequence[str],
@@ -80,7 +100,7 @@ class _Rounded(Segment):
     ) -> None:
         self.wanted, self._arithmetic = tuple(wanted), arithmetic
         self._fed = frozenset(fed)
-        self._steps: list[tuple[Segment, tuple[Node, ...]]] = []
+        self._steps: list[_Step] = []
         known, made = dict.fromkeys(fed), list[list[str]]()
         for node in graph.between(self._fed, wanted):
             seen = [name for name in node.outputs if graph.tensors[name].observable]
@@ -91,46 +111,59 @@ class _Rounded(Segment):
         for start in range(0, len(made), size):
             step = list(chain.from_iterable(made[start : start + size]))
             nodes = graph.between(known.keys(), step)
-            sums = any(item.op in PRODUCTS for item in nodes)
-            self._steps.append((networks[sums].segment(tuple(known), step), nodes))
+            sums = [item for item in nodes if item.op in PRODUCTS]
+            squares = None
+            if arithmetic.own_sums and networks[2] is not networks[0] and all(item.op in _OF_SUMS for item in nodes):
+                squares = networks[2].segment(tuple(known), step)
+            terms = max((graph.terms(item) for item in sums), default=0)
+            self._steps.append(_Step(networks[bool(sums)].segment(tuple(known), step), terms, squares))
             known |= dict.fromkeys(step)
-        read = set(chain.from_iterable(step.needs for step, _ in self._steps))
+        read = set(chain.from_iterable(step.segment.needs for step in self._steps))
         self.needs = tuple(name for name in self._fed if name in read)
-        self._last = {name: place for place, (step, _) in enumerate(self._steps) for name in step.needs}
+        self._last = {name: place for place, step in enumerate(self._steps) for name in step.segment.needs}
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """See `Segment`."""
         values = {name: self._arithmetic.results(np.asarray(feeds[name])) for name in self.needs}
         found: dict[str, Array] = {}
-        for place, (step, nodes) in enumerate(self._steps):
-            sums = [node for node in nodes if node.op in PRODUCTS]
-            given = {name: values[name] for name in step.needs}
-            if sums:
+        for place, step in enumerate(self._steps):
+            given = {name: values[name] for name in step.segment.needs}
+            if step.terms:
                 given = {name: self._arithmetic.operands(array) for name, array in given.items()}
-            for name, array in step.run(given).items():
+            squares = (
+                step.squares.run({name: np.square(array) for name, array in given.items()}) if step.squares else {}
+            )
+            for name, array in step.segment.run(given).items():
                 if self._arithmetic.own_sums:
-                    terms = max((node.terms for node in sums), default=1)
-                    array = _summed(array, terms, self._arithmetic.unit)
+                    array = _summed(array, step.terms, self._arithmetic.unit, squares.get(name))
                 result = self._arithmetic.results(array)
                 if name in self.wanted:
                     found[name] = result
                 if name not in self._fed:
                     values[name] = result
-            for name in step.needs:
+            for name in step.segment.needs:
                 if self._last[name] == place:
                     del values[name]
         return {name: found[name] for name in self.wanted}
 
 
-def _summed(array: Array, terms: int, unit: float) -> Array:
-    """A sum, each of whose steps was rounded: partial sums grow as a random walk to what it is, as do their errors.
+def _summed(array: Array, terms: int, unit: float, squares: Array | None) -> Array:
+    """A sum, each of whose steps was rounded, in the order of its terms.
 
-    The k-th of n partial sums has the size sqrt(k / n) of the whole; a rounding error is spread evenly over half a
-    unit in the last place, which has a third of the square of what it may be.
+    Partial sums go from zero to the sum s, evenly but for a random walk that the terms' squares q give its steps:
+    the k-th of n has the square (k/n)^2 s^2 + k/n (1 - k/n) (q - s^2/n) on average. A rounding error is spread evenly
+    over half a unit in the last place, which has a third of the square of what it may be.
+
+    Args:
+        array: Sums.
+        terms: Of each.
+        unit: What rounding to the nearest number may change, relatively.
+        squares: Sums of the terms' squares; None where nobody knows them: they're taken for as large as sums' are.
     """
     if array.dtype.kind != "f" or terms < 2:
         return array
-    finite = array[np.isfinite(array)].astype(np.float64)
-    size = float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
-    spread = unit * _MEAN_STEP / np.sqrt(3) * np.sqrt(terms / 2) * size
-    return np.asarray(array + np.random.default_rng(_SEED).normal(0.0, spread, array.shape), array.dtype)
+    sums = np.square(np.where(np.isfinite(array), array, 0.0).astype(np.float64))
+    known = np.mean(sums) if squares is None else squares
+    size = np.sqrt(terms * (sums / 3 + np.maximum(known - sums / terms, 0.0) / 6))
+    spread = unit * _MEAN_STEP / np.sqrt(3) * size
+    return np.asarray(array + np.random.default_rng(_SEED).normal(0.0, 1.0, array.shape) * spread, array.dtype)

@@ -15,7 +15,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.judging.arithmetic import ARITHMETICS
 from conrepair.judging.disturbance import DISTURBED
-from conrepair.judging.simulation import Simulated
+from conrepair.judging.simulation import Simulated, _summed
 from conrepair.localization.pieces import Pieces
 from conrepair.metrics.running_error import relative_l2
 from conrepair.networks.network import Network
@@ -110,7 +110,7 @@ def test_steps_are_all_tensors_in_order_in_as_many_groups_as_there_may_be(count:
     nodes = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(count)]
     chain = Computed(graph_of(["x"], nodes, [f"t{count - 1}"]))
     segment = Simulated(chain, DISTURBED, most=64).segment(["x"], [f"t{count - 1}"])
-    found = [step.wanted for step, _ in cast("Any", segment)._steps]
+    found = [step.segment.wanted for step in cast("Any", segment)._steps]
     assert [name for step in found for name in step] == [f"t{place}" for place in range(count)]
     assert len(found) <= 64
     assert len({len(step) for step in found[:-1]}) <= 1
@@ -125,3 +125,22 @@ def test_outputs_have_the_names_of_the_model() -> None:
     assert list(found) == list(chain.output_names)
     assert not np.array_equal(found["output 0"], np.sin(feeds["x"]))
     assert np.array_equal(found["output 1"], feeds["x"]), "what is handed on is rounded by nobody"
+
+
+@pytest.mark.parametrize("terms", [16, 256])
+@pytest.mark.parametrize("values", ["of both signs", "positive", "cancelling"])
+def test_sums_in_a_narrow_type_are_off_as_they_are_step_by_step(values: str, terms: int) -> None:
+    generator = np.random.default_rng(0)
+    x = np.asarray(generator.uniform(-1 if values == "of both signs" else 0, 1, (200, terms)), np.float32)
+    w = np.asarray(generator.normal(size=(terms, 16)), np.float32)
+    if values == "cancelling":
+        w -= w.mean(axis=0)
+        x = x + 1
+    x, w = (array.astype(np.float16).astype(np.float32) for array in (x, w))
+    step_by_step = np.zeros((200, 16), np.float16)
+    for place in range(terms):
+        step_by_step = (step_by_step.astype(np.float32) + x[:, place, None] * w[place]).astype(np.float16)
+    exact = x @ w
+    simulated = _summed(exact, terms, 2.0**-11, np.square(x) @ np.square(w))
+    ratio = relative_l2(exact, simulated) / relative_l2(exact, step_by_step.astype(np.float32))
+    assert 0.8 < ratio < 1.25
