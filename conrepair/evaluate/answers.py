@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.evaluate.pairing import squeezed
 from conrepair.metrics.probabilities import looks_normalized, softmax
 from conrepair.metrics.ranks import top_k
 from conrepair.metrics.tensors import row_chunks
@@ -63,9 +64,7 @@ def _whole_in(values: npt.NDArray[np.float64], steps: int) -> bool:
 
 def as_scores(array: Array) -> Array | None:
     """An output as [N, C] class scores, axes of length 1 removed ([N, C, 1, 1]); None when it isn't that."""
-    if array.ndim > 2:
-        shape = [size for size in array.shape[1:] if size != 1]
-        array = array.reshape(len(array), *(shape or [1]))
+    array = squeezed(array)
     return array if is_scores(array) else None
 
 
@@ -114,7 +113,7 @@ def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool, rou
     return softmax_range or looks_normalized(scores, step=quantization.scale)
 
 
-def probabilities(scores: Array, *, normalized: bool) -> npt.NDArray[np.float64]:
+def probabilities(scores: Array, normalized: bool) -> npt.NDArray[np.float64]:
     """Probabilities [N, C]; scores that are normalized already are not softmaxed again."""
     return np.asarray(scores, dtype=np.float64) if normalized else softmax(scores)
 

@@ -196,30 +196,16 @@ class Comparison:
         return max(self.outputs, key=lambda item: (item.verdict.severity, item.decisive))
 
 
-def compare_runs(
-    reference: Run,
-    candidate: Run,
-    tolerance: Tolerance,
-    *,
-    top_k: int = 5,
-    metrics: Sequence[Metric] = (),
-    source: Run | None = None,
-    **evidence: Any,
-) -> Comparison:
+def compare_runs(reference: Run, candidate: Run, tolerance: Tolerance, **others: Any) -> Comparison:
     """Compare a run with its specification, their times too.
 
     Args:
         reference: The specification.
         candidate: The run to judge; over the same samples.
         tolerance: What counts as equal.
-        top_k: How many of the best classes to compare.
-        metrics: A user's own.
-        source: What both were made from, where the reference isn't the specification itself.
-        evidence: As `compare_outputs` takes it.
+        others: What else `compare_outputs` takes.
     """
-    compared = compare_outputs(
-        reference, candidate, tolerance, top_k=top_k, metrics=metrics, source=source, **evidence
-    )
+    compared = compare_outputs(reference, candidate, tolerance, **others)
     return Comparison(
         reference=reference.name,
         candidate=candidate.name,
@@ -265,24 +251,19 @@ def compare_outputs(
     second, rounded = rows.others
     known = replace(known, second_opinion=second, rounded=rounded, wide=second is not None and second.exact)
     reference, candidate = rows.reference, rows.candidate
-    pairs, left = pair_outputs(
-        reference.arrays,
-        candidate.arrays,
-        (reference.channels, candidate.channels),
-        ordered=(reference.ordered, candidate.ordered),
-    )
+    channels, ordered = (reference.channels, candidate.channels), (reference.ordered, candidate.ordered)
+    pairs, left = pair_outputs(reference.arrays, candidate.arrays, channels, ordered=ordered)
+    specs = [(reference.spec(pair.reference), candidate.spec(pair.candidate)) for pair in pairs]
+    tolerances = [tolerance.of_output(*both, candidate.rounding) for both in specs]
     outputs = tuple(
-        _compare_output(
-            pair, reference, candidate, tolerance, top_k, known, rows.sets.get(pair.reference), already=already
-        )
-        for pair in pairs
+        _compare_output(pair, reference, candidate, own, top_k, known, rows.sets.get(pair.reference), already=already)
+        for pair, own in zip(pairs, tolerances, strict=True)
     )
     may_be = () if already or candidate.budgeted else tried(tolerance.arithmetic or candidate.computes_in)
-    known_types: list[frozenset[str]] = []
+    stored: frozenset[str] = frozenset()
     if may_be and known.simulated:
         types = (stored_in(candidate.arrays[item.candidate], reference.arrays[item.reference]) for item in pairs)
-        known_types = [names for names in types if names]
-    stored = frozenset.intersection(*known_types) if known_types else frozenset()
+        stored = frozenset.intersection(*([names for names in types if names] or [stored]))
     outputs, arithmetic = by_arithmetic(outputs, may_be, stored)
     if metrics:
         outputs = tuple(_measured(output, reference, candidate, metrics) for output in outputs)
@@ -298,7 +279,7 @@ def compare_outputs(
     outputs = tuple(
         replace(output, notes=(*output.notes, *layouts)) if output is outputs[0] else output for output in outputs
     )
-    chosen = frozenset(pair.reference for pair in pairs if _tolerance(tolerance, pair, reference, candidate).given)
+    chosen = frozenset(pair.reference for pair, own in zip(pairs, tolerances, strict=True) if own.given)
     return ComparedOutputs(
         verdict=verdict,
         reason=reason,
@@ -309,12 +290,6 @@ def compare_outputs(
         arithmetic=arithmetic,
         chosen=chosen,
     )
-
-
-def _tolerance(tolerance: Tolerance, pair: OutputPair, reference: Run, candidate: Run) -> Tolerance:
-    """What holds for one output."""
-    specs = reference.spec(pair.reference), candidate.spec(pair.candidate)
-    return tolerance.of_output(*specs, candidate.rounding)
 
 
 def _measured(
@@ -366,7 +341,6 @@ def _compare_output(
     *,
     already: bool,
 ) -> OutputComparison:
-    tolerance = _tolerance(tolerance, pair, reference, candidate)
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
     notes = [*pair.notes, *_assumed(pair, reference, candidate), *(rows.notes if rows is not None else ())]
     scores = rows is None and is_scores(one) and is_scores(two)
@@ -377,8 +351,7 @@ def _compare_output(
             softmax = "added" if normalized[1] else "removed"
             side = "candidate" if normalized[1] else "reference"
             notes.append(f"the {side} gives probabilities, the other scores; compared as probabilities")
-            one = probabilities(one, normalized=normalized[0])
-            two = probabilities(two, normalized=normalized[1])
+            one, two = map(probabilities, (one, two), normalized)
     quantized = not already and (candidate.budgeted or reference.budgeted)
     case = _Case(pair, reference, candidate, tolerance, answers, normalized[0], softmax, quantized, already)
     others = evidence.each(lambda run: _again(pair, reference, run, bool(softmax)))
@@ -628,10 +601,7 @@ def _compare_answers(
     differs = first.labels[:, 0] != second.labels[:, 0]
     count = int(differs.sum())
     divergence = [
-        kl_divergence(
-            probabilities(one[rows], normalized=first.normalized),
-            probabilities(two[rows], normalized=second.normalized),
-        )
+        kl_divergence(probabilities(one[rows], first.normalized), probabilities(two[rows], second.normalized))
         for rows in row_chunks(one.shape)
     ]
     comparison = AnswerComparison(
@@ -652,10 +622,8 @@ def _again(pair: OutputPair, reference: Run, second: Run | None, as_probabilitie
     if second is None or pair.reference not in second.arrays:
         return None
     other = second.arrays[pair.reference]
-    _, other = fit(OutputPair(pair.reference, pair.reference, flat=pair.flat), other, other)
-    if pair.background < 0:
-        other = other[:, 1:]
+    other, _ = fit(replace(pair, permutation=None), other, other)
     if as_probabilities:
         spec = reference.spec(pair.reference)
-        other = probabilities(other, normalized=holds_probabilities(other, spec, quantized=reference.quantized))
+        other = probabilities(other, holds_probabilities(other, spec, quantized=reference.quantized))
     return other

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from conrepair.metrics.tensors import compare_tensors
@@ -85,10 +84,11 @@ def pair_outputs(
     for rule in ("name",) if alike else ("name", "order") if by_order else ("name", "values", "order"):
         for name in [name for name in reference if name not in pairs]:
             chosen = [other for other in free if rule != "name" or other == name]
-            found = (_try(name, reference[name], other, candidate[other], channels) for other in chosen)
+            found = (_try(OutputPair(name, other), reference[name], candidate[other], channels) for other in chosen)
             fitting = (pair for pair in found if pair is not None)
-            pair = _nearest(fitting, reference, candidate) if rule == "values" else next(fitting, None)
-            if pair is not None:
+            by_values = rule == "values"
+            pair, error = _nearest(fitting, reference[name], candidate) if by_values else (next(fitting, None), 0.0)
+            if pair is not None and error <= _NEAR:
                 pairs[name] = pair
                 free.remove(pair.candidate)
     unpaired = [
@@ -101,16 +101,16 @@ def pair_outputs(
 
 
 def _nearest(
-    pairs: Iterable[OutputPair], reference: Mapping[str, Array], candidate: Mapping[str, Array]
-) -> OutputPair | None:
-    """The pair whose values are nearest, where they are nearly the same."""
+    pairs: Iterable[OutputPair], reference: Array, candidate: Mapping[str, Array]
+) -> tuple[OutputPair | None, float]:
+    """The pair whose values are nearest in the first samples, with its relative L2."""
+    rows = max(1, min(_PROBE, _PROBED // max(1, reference[:1].size)))
     errors: dict[OutputPair, float] = {}
     for pair in pairs:
-        one, two = reference[pair.reference], candidate[pair.candidate]
-        rows = _probed(one)
-        errors[pair] = compare_tensors(*fit(pair, one[:rows], two[:rows]), rtol=0, atol=0).relative_l2
+        sides = fit(pair, reference[:rows], candidate[pair.candidate][:rows])
+        errors[pair] = compare_tensors(*sides, rtol=0, atol=0).relative_l2
     best = min(errors, key=errors.__getitem__, default=None)
-    return best if best is not None and errors[best] <= _NEAR else None
+    return best, math.inf if best is None else errors[best]
 
 
 def fit(pair: OutputPair, reference: Array, candidate: Array) -> tuple[Array, Array]:
@@ -125,7 +125,7 @@ def fit(pair: OutputPair, reference: Array, candidate: Array) -> tuple[Array, Ar
         candidate = candidate.transpose(pair.permutation)
     if pair.flat:
         return reference.reshape(len(reference), -1), candidate.reshape(len(candidate), -1)
-    reference, candidate = _squeezed(reference), _squeezed(candidate)
+    reference, candidate = squeezed(reference), squeezed(candidate)
     if pair.background > 0:
         candidate = candidate[:, 1:]
     elif pair.background < 0:
@@ -133,39 +133,47 @@ def fit(pair: OutputPair, reference: Array, candidate: Array) -> tuple[Array, Ar
     return reference, candidate
 
 
-def _try(name: str, reference: Array, other: str, candidate: Array, channels: tuple[str, str]) -> OutputPair | None:
+def _try(pair: OutputPair, reference: Array, candidate: Array, channels: tuple[str, str]) -> OutputPair | None:
+    """What makes both comparable, where anything does."""
     if reference.ndim == candidate.ndim and reference.ndim > 2:
-        pair = _with_layout(name, reference, other, candidate, channels)
-        if pair is not None:
-            return pair
-    one, two = _squeezed(reference).shape[1:], _squeezed(candidate).shape[1:]
+        found = _with_layout(pair, reference, candidate, channels)
+        if found is not None:
+            return found
+    one, two = squeezed(reference).shape[1:], squeezed(candidate).shape[1:]
     if one == two:
-        return OutputPair(name, other)
+        return pair
     if {one, two} == _IMAGENET_CLASSES:
-        return OutputPair(name, other, background=two[0] - one[0])
+        return replace(pair, background=two[0] - one[0])
     if len(reference) == len(candidate) and len(one) + len(two) > 2 and math.prod(one) == math.prod(two):
-        return OutputPair(name, other, flat=True)
+        return replace(pair, flat=True)
     return None
 
 
 def _with_layout(
-    name: str, reference: Array, other: str, candidate: Array, channels: tuple[str, str]
+    pair: OutputPair, reference: Array, candidate: Array, channels: tuple[str, str]
 ) -> OutputPair | None:
     """The pair in a layout of the two formats, else in any order of axes that has the reference's values.
 
     Shapes can be ambiguous: the order that fits the data best is taken. Another one than the formats have must show
     that it's that one, by values that are nearly the same.
     """
-    rank = reference.ndim
-    identity = tuple(range(rank))
-    usual = _layouts(rank, channels)
-    found, error = _best(reference, candidate, usual)
-    if (found is None or error > _NEAR) and rank <= _MOST_AXES:
-        orders = ((0, *order) for order in itertools.permutations(range(1, rank)))
-        another, less = _best(reference, candidate, [order for order in orders if order not in usual])
-        if another is not None and (found is None or less <= _NEAR):
-            return OutputPair(name, other, another, exchanged=True)
-    return None if found is None else OutputPair(name, other, None if found == identity else found)
+    identity = tuple(range(reference.ndim))
+    usual = _layouts(reference.ndim, channels)
+
+    def nearest(orders: Iterable[Order], *, exchanged: bool) -> tuple[OutputPair | None, float]:
+        pairs = (
+            replace(pair, permutation=None if order == identity else order, exchanged=exchanged)
+            for order in orders
+            if tuple(candidate.shape[axis] for axis in order) == reference.shape
+        )
+        return _nearest(pairs, reference, {pair.candidate: candidate})
+
+    found, error = nearest(usual, exchanged=False)
+    if error > _NEAR and len(identity) <= _MOST_AXES:
+        orders = ((0, *order) for order in itertools.permutations(identity[1:]))
+        another, less = nearest((order for order in orders if order not in usual), exchanged=True)
+        found = another if found is None or less <= _NEAR else found
+    return found
 
 
 def _layouts(rank: int, channels: tuple[str, str]) -> list[Order]:
@@ -178,24 +186,11 @@ def _layouts(rank: int, channels: tuple[str, str]) -> list[Order]:
     return sorted({identity} | moves.get(channels, {to_first, to_last}))
 
 
-def _best(reference: Array, candidate: Array, orders: Sequence[Order]) -> tuple[Order | None, float]:
-    """Of the orders of axes that fit the shape the one that fits the data best, with its relative L2."""
-    fitting = [order for order in orders if tuple(candidate.shape[axis] for axis in order) == reference.shape]
-    rows = _probed(reference)
-    sample = np.asarray(reference[:rows])
-    errors = [
-        compare_tensors(sample, candidate[:rows].transpose(order), rtol=0, atol=0).relative_l2 for order in fitting
-    ]
-    place = int(np.argmin(errors)) if errors else None
-    return (None, np.inf) if place is None else (fitting[place], errors[place])
+def squeezed(array: Array) -> Array:
+    """Without axes of length 1 behind the samples: [N, 1000, 1, 1] is [N, 1000].
 
-
-def _probed(array: Array) -> int:
-    """How many samples tell which outputs are the same."""
-    return max(1, min(_PROBE, _PROBED // max(1, array[:1].size)))
-
-
-def _squeezed(array: Array) -> Array:
-    """Without axes of length 1 behind the samples: [N, 1000, 1, 1] is [N, 1000]."""
+    Args:
+        array: Samples first.
+    """
     shape = [size for size in array.shape[1:] if size != 1]
     return array.reshape(array.shape[0], *(shape or [1])) if array.ndim > 2 else array
