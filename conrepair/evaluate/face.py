@@ -53,8 +53,7 @@ def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair], *,
         found[moved] = [f"{words}: who reads them by their place gets another"]
     for pair in pairs:
         one, two = reference.spec(pair.reference), candidate.spec(pair.candidate)
-        differing = [*_type(one, two, candidate), *_keys(one, two), *_rank(one, two)]
-        if differing:
+        if differing := [*_output(one, two, candidate)]:
             found.setdefault(pair.reference, []).extend(differing)
         if axes := _axes(pair, reference, candidate):
             along = _goes_along(pair, reference, candidate)
@@ -125,30 +124,31 @@ def _listing(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _type(one: TensorSpec, two: TensorSpec, candidate: Run) -> list[str]:
-    """Texts that became numbers, real numbers whole ones, or the reverse; stored integers stand for real numbers."""
+def _output(one: TensorSpec, two: TensorSpec, candidate: Run) -> Iterator[str]:
+    """What an output is otherwise.
+
+    Texts became numbers, real numbers whole ones, or the reverse, where stored integers stand for real numbers; a map
+    has other keys; or it has another number of axes.
+    """
     if "string" in {one.dtype, two.dtype}:
         same = one.dtype == two.dtype
     else:
         same = two.name in candidate.assumed or _is_real(one) == _is_real(two)
-    return [] if same else [f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"]
-
-
-def _keys(one: TensorSpec, two: TensorSpec, what: str = "output") -> list[str]:
-    """Maps of other keys; what a model gives as a tensor has none."""
-    if not (one.keys and two.keys) or one.keys == two.keys:
-        return []
-    theirs, ours = (", ".join(map(repr, spec.keys)) for spec in (two, one))
-    return [f"{what} `{two.name}` is a map with the keys {theirs}, the source's `{one.name}` with {ours}"]
+    if not same:
+        yield f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"
+    yield from _keys(one, two)
+    if len(one.shape) != len(two.shape):
+        theirs, ours = (f"([{', '.join(map(str, spec.shape))}])" for spec in (two, one))
+        words = f"output `{two.name}` has {len(two.shape)} axes {theirs}, the source's `{one.name}` {len(one.shape)}"
+        yield f"{words} {ours}"
 
 
 def _is_real(spec: TensorSpec) -> bool:
-    return spec.quantization is not None or spec.is_float or numpy_dtype(spec.dtype).kind == "c"
+    return spec.stands_for_reals or numpy_dtype(spec.dtype).kind == "c"
 
 
-def _rank(one: TensorSpec, two: TensorSpec) -> list[str]:
-    if len(one.shape) == len(two.shape):
-        return []
-    theirs, ours = (f"[{', '.join(map(str, spec.shape))}]" for spec in (two, one))
-    words = f"output `{two.name}` has {len(two.shape)} axes ({theirs}), the source's `{one.name}` {len(one.shape)}"
-    return [f"{words} ({ours})"]
+def _keys(one: TensorSpec, two: TensorSpec, what: str = "output") -> Iterator[str]:
+    """Maps of other keys; what a model gives as a tensor has none."""
+    theirs, ours = (", ".join(map(repr, spec.keys)) for spec in (two, one))
+    if one.keys and two.keys and one.keys != two.keys:
+        yield f"{what} `{two.name}` is a map with the keys {theirs}, the source's `{one.name}` with {ours}"

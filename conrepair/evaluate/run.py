@@ -84,13 +84,12 @@ class Run:
 
         Samples first, where each has one row; else the rows of all samples, of which `lengths` says whose they are.
         """
-        return {spec.name: self._array(f"output_{index}.npy", spec) for index, spec in enumerate(self.outputs)}
+        return {spec.name: self._array(spec, _load(file)) for spec, file in self._files("output")}
 
     @cached_property
     def lengths(self) -> Mapping[str, npt.NDArray[np.int64]]:
         """How many rows each sample has, by the names of the outputs of which that varies."""
-        files = {spec.name: self.folder / f"lengths_{index}.npy" for index, spec in enumerate(self.outputs)}
-        return {name: np.load(file)[: self.count] for name, file in files.items() if file.exists()}
+        return {spec.name: np.load(file)[: self.count] for spec, file in self._files("lengths") if file.exists()}
 
     @property
     def given(self) -> dict[str, Array]:
@@ -133,17 +132,15 @@ class Run:
         """Outputs that are random: their relative difference between two runs on the same inputs, beyond rounding."""
         if self.repeats:
             return {}
-        found = {
-            spec.name: difference(self.arrays[spec.name], self._array(f"again_{index}.npy", spec))
-            for index, spec in enumerate(self.outputs)
-        }
+        again = {spec.name: self._array(spec, _load(file)) for spec, file in self._files("again")}
+        found = {name: difference(self.arrays[name], array) for name, array in again.items()}
         return {name: relative for name, relative in found.items() if relative > STEADY}
 
     @cached_property
     def repeated(self) -> dict[str, Array]:
         """What outputs were when the first batch was run repeatedly, runs first; none of outputs of varying sizes."""
-        files = ((spec, self.folder / f"repeated_{index}.npy") for index, spec in enumerate(self.outputs))
-        return {spec.name: _real(spec, _load(file)) for spec, file in files if not self.repeats and file.exists()}
+        files = [] if self.repeats else self._files("repeated")
+        return {spec.name: _real(spec, _load(file)) for spec, file in files if file.exists()}
 
     def first(self, count: int) -> Run:
         """The same on the first samples alone.
@@ -166,26 +163,26 @@ class Run:
             ours, theirs = ([spec for spec in specs if spec.dtype == dtype] for specs in (unsaid, known))
             by_name = {spec.name: spec for spec in theirs}
             if all(spec.name in by_name for spec in ours):
-                taken |= {spec.name: by_name[spec.name].quantization for spec in ours}
-            elif len(ours) == len(theirs):
+                theirs = [by_name[spec.name] for spec in ours]
+            if len(ours) == len(theirs):
                 taken |= {spec.name: one.quantization for spec, one in zip(ours, theirs, strict=True)}
         if not taken:
             return self
         outputs = tuple(replace(spec, quantization=taken.get(spec.name, spec.quantization)) for spec in self.outputs)
         return replace(self, outputs=outputs, assumed=frozenset(taken))
 
-    def _array(self, file: str, spec: TensorSpec) -> Array:
-        """Values of an output, the real ones where integers stand for such."""
+    def _files(self, kind: str) -> list[tuple[TensorSpec, Path]]:
+        """Each output with its file of a kind."""
+        return [(spec, self.folder / f"{kind}_{index}.npy") for index, spec in enumerate(self.outputs)]
+
+    def _array(self, spec: TensorSpec, stored: Array) -> Array:
+        """Values of an output for the samples that are meant, the real ones where integers stand for such."""
         rows = self.lengths[spec.name].sum() if spec.name in self.lengths else self.count
-        return _real(spec, _load(self.folder / file)[:rows])
+        return _real(spec, stored[:rows])
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
-        return self._specs[name]
-
-    @cached_property
-    def _specs(self) -> dict[str, TensorSpec]:
-        return {spec.name: spec for spec in reversed(self.outputs)}
+        return next(spec for spec in self.outputs if spec.name == name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,9 +205,7 @@ class HeldRun(Run):
     @cached_property
     def arrays(self) -> dict[str, Array]:
         """Outputs by name, as in files."""
-        counts = {spec.name: self.count for spec in self.outputs}
-        counts |= {name: int(lengths.sum()) for name, lengths in self.lengths.items()}
-        return {spec.name: _real(spec, self.held[spec.name][: counts[spec.name]]) for spec in self.outputs}
+        return {spec.name: self._array(spec, self.held[spec.name]) for spec in self.outputs}
 
 
 def _real(spec: TensorSpec, array: Array) -> Array:
