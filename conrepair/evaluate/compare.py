@@ -40,7 +40,7 @@ from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
-from conrepair.metrics.tensors import TensorError, compare_tensors, row_chunks
+from conrepair.metrics.tensors import TensorError, compare_tensors, relative_error, row_chunks
 
 Array = npt.NDArray[Any]
 
@@ -123,6 +123,11 @@ class OutputComparison:
         return math.inf if self.error.mismatched else max(self.error.relative_l2, self.hidden)
 
 
+def _badness(output: OutputComparison) -> tuple[int, float]:
+    """By which the worst output is found."""
+    return output.verdict.severity, output.decisive
+
+
 @dataclass(frozen=True, kw_only=True)
 class ComparedOutputs:
     """What all outputs together say of a candidate.
@@ -191,9 +196,7 @@ class Comparison:
     @property
     def worst(self) -> OutputComparison | None:
         """The output with the worst verdict, then the largest relative error."""
-        if not self.outputs:
-            return None
-        return max(self.outputs, key=lambda item: (item.verdict.severity, item.decisive))
+        return max(self.outputs, key=_badness, default=None)
 
 
 def compare_runs(reference: Run, candidate: Run, tolerance: Tolerance, **others: Any) -> Comparison:
@@ -269,16 +272,14 @@ def compare_outputs(
         outputs = tuple(_measured(output, reference, candidate, metrics) for output in outputs)
     verdict, reason = Verdict.FAULTY, "; ".join(left)
     if not left:
-        worst = max(outputs, key=lambda item: (item.verdict.severity, item.decisive))
+        worst = max(outputs, key=_badness)
         verdict = worst.verdict
         reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
     found = changed_face(reference, candidate, pairs, strict=tolerance.strict_signature)
     face, layouts = found.changed, tuple(f"another signature: {words}" for words in found.layouts.values())
     if face and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, f"{'; '.join(face.values())} (its numbers: {verdict}, {reason})"
-    outputs = tuple(
-        replace(output, notes=(*output.notes, *layouts)) if output is outputs[0] else output for output in outputs
-    )
+    outputs = tuple(replace(item, notes=(*item.notes, *layouts)) for item in outputs[:1]) + outputs[1:]
     chosen = frozenset(pair.reference for pair, own in zip(pairs, tolerances, strict=True) if own.given)
     return ComparedOutputs(
         verdict=verdict,
@@ -305,15 +306,11 @@ def _measured(
     return replace(output, metrics=values, verdict=verdict, reason=reason, open=False, tests=None)
 
 
-def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance: Tolerance, floor: float) -> str:
+def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, allowed: float) -> str:
     """At which step an output is wrong first, and whose state isn't there."""
-    errors = [
-        compare_tensors(one[:, step], two[:, step], rtol=tolerance.rtol, atol=tolerance.atol)
-        for step in range(reference.steps)
-    ]
-    allowed = tolerance.noise_margin * floor
-    wrong = [step for step, error in enumerate(errors) if error.mismatched or error.relative_l2 > allowed]
-    first = wrong[0] if wrong else max(range(len(errors)), key=lambda step: errors[step].relative_l2)
+    errors = [relative_error(one[:, step], two[:, step]) for step in range(reference.steps)]
+    wrong = [step for step, error in enumerate(errors) if error > allowed]
+    first = wrong[0] if wrong else int(np.argmax(errors))
     words = f"it begins at step {first + 1} of {reference.steps}"
     if first:
         words += ", where what's kept from the steps before counts"
@@ -359,6 +356,7 @@ def _compare_output(
         others = Evidence()  # they'd be other draws
     found = _judged(case, one, two, others)
     error, verdict, reason, floor = found.error, found.verdict, found.reason, found.floor
+    noise = tolerance.noise_margin * floor.relative_l2
     notes += found.notes
     unexplained = verdict is not Verdict.EQUIVALENT and not (quantized or already)
     by = explained_by(verdict, error.relative_l2, floor, tolerance)
@@ -400,8 +398,8 @@ def _compare_output(
     if softmax and candidate.converted and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, f"the conversion {softmax} a softmax (as probabilities: {reason})"
     if verdict is Verdict.FAULTY and reference.steps > 1 and one.ndim > 1:
-        reason += f"; {_of_steps(one, two, reference, candidate, tolerance, floor.relative_l2)}"
-    off = math.sqrt(1 - tolerance.quantized_cosine**2) if quantized else tolerance.noise_margin * floor.relative_l2
+        reason += f"; {_of_steps(one, two, reference, candidate, noise)}"
+    off = math.sqrt(1 - tolerance.quantized_cosine**2) if quantized else noise
     random = _unless_random(pair, reference, candidate, off, comparable=rows is None and not softmax)
     verdict, reason = random or (verdict, reason)
     return OutputComparison(
@@ -416,7 +414,7 @@ def _compare_output(
         open=may_be_rounding,
         hidden=found.hidden,
         explained=by if verdict.is_right or verdict is Verdict.FAULTY else None,
-        fits=fits_of(one, two, others, tolerance.noise_margin * floor.relative_l2) if random is None else (),
+        fits=fits_of(one, two, others, noise) if random is None else (),
         tests=None
         if case.exactly(one, two) or verdict not in _RIGHT or by.by is By.BOUND
         else for_tests(error, floor.relative_l2, tolerance.noise_margin),

@@ -13,7 +13,7 @@ from conrepair.evaluate.compare import OutputComparison
 from conrepair.evaluate.pairing import fit
 from conrepair.evaluate.run import Run
 from conrepair.metrics.ranks import top_k
-from conrepair.metrics.tensors import comparable, per_sample_relative_l2, row_chunks
+from conrepair.metrics.tensors import comparable, per_sample_relative_l2
 
 _MOST = 1000  # what a person sorts through; a run keeps all outputs
 
@@ -74,7 +74,7 @@ def compared_inputs(
     if len(one) != len(names) or pair.reference in reference.lengths or pair.candidate in candidate.lengths:
         return ()  # an output of all samples together, or one that has several rows for a sample
     one, two = comparable(one, two)
-    errors, largest = per_sample_relative_l2(one, two), _largest(one, two)
+    errors = per_sample_relative_l2(one, two)
     scores = output.answers is not None
     other = frozenset() if output.answers is None else frozenset(output.answers.differing)
     wanted = range(len(one)) if only is None else only
@@ -86,7 +86,7 @@ def compared_inputs(
             name=names[place],
             differs=place in other if scores else None,
             relative_l2=float(errors[place]),
-            max_abs=float(largest[place]),
+            max_abs=_largest(one[place], two[place]),
             label=labels[place] if place < len(labels) else None,
             reference=mine,
             candidate=theirs,
@@ -97,17 +97,10 @@ def compared_inputs(
 
 def _best(scores: npt.NDArray[Any], count: int) -> list[Answer]:
     labels, values = top_k(scores, min(count, scores.shape[1]))
-    return [
-        tuple((int(label), float(value)) for label, value in zip(row, given, strict=True))
-        for row, given in zip(labels, values, strict=True)
-    ]
+    return [tuple(zip(*row, strict=True)) for row in zip(labels.tolist(), values.tolist(), strict=True)]
 
 
-def _largest(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    found = np.zeros(len(one), np.float64)
-    for rows in row_chunks(one.shape):
-        with np.errstate(invalid="ignore", over="ignore"):
-            apart = np.abs(np.asarray(two[rows], np.float64) - np.asarray(one[rows], np.float64))
-        flat = np.where(np.isfinite(apart), apart, 0.0).reshape(len(apart), -1)
-        found[rows] = flat.max(axis=1, initial=0.0)
-    return found
+def _largest(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(np.asarray(two, np.float64) - np.asarray(one, np.float64))
+    return float(np.max(apart, initial=0.0, where=np.isfinite(apart)))

@@ -70,9 +70,8 @@ class Tolerance:
 
         Where elements' tolerances are chosen, they decide alone unless `relative_l2` is, too.
         """
-        chosen: dict[str, Any] = {
-            name: value for name, value in (("rtol", rtol), ("atol", atol)) if value is not None
-        }
+        given = {"rtol": rtol, "atol": atol}
+        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         alone = {"relative_l2": None} if chosen else {}
         return cls(**chosen, **alone | others, given=bool(chosen))
 

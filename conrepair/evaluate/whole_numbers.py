@@ -55,10 +55,8 @@ def judge_whole(
     Returns:
         The verdict and its reason in words.
     """
-    if are_texts(reference, candidate):
-        reference, candidate, kind = reference.astype(np.str_), candidate.astype(np.str_), "texts"
-    else:
-        kind = "truth values" if reference.dtype.kind == candidate.dtype.kind == "b" else "integers"
+    kind = "truth values" if reference.dtype.kind == candidate.dtype.kind == "b" else "integers"
+    kind = "texts" if are_texts(reference, candidate) else kind
     count, first = _differing(reference, candidate)
     if first is None:
         return Verdict.EQUIVALENT, f"all {reference.size} {kind} are equal"
