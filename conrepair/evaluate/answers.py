@@ -45,10 +45,8 @@ def is_scores(array: Array) -> bool:
 
 
 def _in_softmax_steps(scores: Array) -> bool:
-    return any(
-        all(_whole_in(np.asarray(scores[rows], np.float64), steps) for rows in row_chunks(scores.shape))
-        for steps in _SOFTMAX_STEPS
-    )
+    parts = [scores[rows] for rows in row_chunks(scores.shape)]
+    return any(all(_whole_in(np.asarray(part, np.float64), steps) for part in parts) for steps in _SOFTMAX_STEPS)
 
 
 def _step_of(scores: Array) -> float:

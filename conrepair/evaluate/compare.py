@@ -248,18 +248,17 @@ def compare_outputs(
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
     reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
     known = known.each(lambda run: run.with_quantization_of(reference))
-    rows = in_rows(reference, candidate, (known.second_opinion, known.rounded))
-    if rows.sets:  # what's computed by other means has other rows
+    others = known.second_opinion, known.rounded
+    reference, candidate, (second, rounded), sets = in_rows(reference, candidate, others)
+    if sets:  # what's computed by other means has other rows
         known = Evidence()
-    second, rounded = rows.others
     known = replace(known, second_opinion=second, rounded=rounded, wide=second is not None and second.exact)
-    reference, candidate = rows.reference, rows.candidate
     channels, ordered = (reference.channels, candidate.channels), (reference.ordered, candidate.ordered)
     pairs, left = pair_outputs(reference.arrays, candidate.arrays, channels, ordered=ordered)
     specs = [(reference.spec(pair.reference), candidate.spec(pair.candidate)) for pair in pairs]
     tolerances = [tolerance.of_output(*both, candidate.rounding) for both in specs]
     outputs = tuple(
-        _compare_output(pair, reference, candidate, own, top_k, known, rows.sets.get(pair.reference), already=already)
+        _compare_output(pair, reference, candidate, own, top_k, known, sets.get(pair.reference), already=already)
         for pair, own in zip(pairs, tolerances, strict=True)
     )
     may_be = () if already or candidate.budgeted else tried(tolerance.arithmetic or candidate.computes_in)
@@ -366,7 +365,7 @@ def _compare_output(
         if beside is not None and (beside[0] is not verdict or beside[2]):
             verdict, reason, told, by = beside
             notes += told
-    both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
+    both = error.nan_reference + error.inf_reference  # the candidate's too, where none is mismatched
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)
         if both < numbers.NO_NUMBERS * error.count or verdict is Verdict.FAULTY:

@@ -44,24 +44,26 @@ def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair], *,
         pairs: Which outputs stand for one another.
         strict: Whether another layout is a fault, too.
     """
-    found: dict[str, list[str]] = {}
-    layouts: dict[str, list[str]] = found if strict else {}
+    face = Face()
+    for name, words, is_layout in _changes(reference, candidate, pairs):
+        side = face.layouts if is_layout and not strict else face.changed
+        side[name] = f"{side[name]}; {words}" if name in side else words
+    return face
+
+
+def _changes(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) -> Iterator[tuple[str, str, bool]]:
+    """By names of the reference, what's otherwise, in words, and whether that's another layout of an array."""
     ours, theirs = ([spec.name for spec in run.outputs] for run in (reference, candidate))
     if reference.ordered and candidate.ordered and set(ours) == set(theirs) and ours != theirs:
         moved = next(one for one, two in zip(ours, theirs, strict=True) if one != two)
         words = f"outputs are in the order {_listing(theirs)}, the source's in the order {_listing(ours)}"
-        found[moved] = [f"{words}: who reads them by their place gets another"]
+        yield moved, f"{words}: who reads them by their place gets another", False
     for pair in pairs:
-        one, two = reference.spec(pair.reference), candidate.spec(pair.candidate)
-        if differing := [*_output(one, two, candidate)]:
-            found.setdefault(pair.reference, []).extend(differing)
-        if axes := _axes(pair, reference, candidate):
-            along = _goes_along(pair, reference, candidate)
-            (layouts if along else found).setdefault(pair.reference, []).extend(axes)
-    for name, words, is_layout in _inputs(reference, candidate):
-        (layouts if is_layout else found).setdefault(name, []).append(words)
-    sides = found, {} if strict else layouts
-    return Face(*({name: "; ".join(words) for name, words in side.items()} for side in sides))
+        for words in _output(reference.spec(pair.reference), candidate.spec(pair.candidate), candidate):
+            yield pair.reference, words, False
+        if words := _axes(pair, reference, candidate):
+            yield pair.reference, words, _goes_along(pair, reference, candidate)
+    yield from _inputs(reference, candidate)
 
 
 def _goes_along(pair: OutputPair, reference: Run, candidate: Run) -> bool:
@@ -80,23 +82,23 @@ def _channels_moved(sizes: Sizes) -> tuple[Sizes, Sizes]:
     return (*sizes[1:], *sizes[:1]), (*sizes[-1:], *sizes[:-1])
 
 
-def _axes(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
-    """Axes in an order that isn't the formats'."""
+def _axes(pair: OutputPair, reference: Run, candidate: Run) -> str:
+    """Axes in an order that isn't the formats'; "" where they aren't."""
     ours, theirs = (
         list(run.arrays[name].shape[1:]) for run, name in ((reference, pair.reference), (candidate, pair.candidate))
     )
     moved = sorted(ours) == sorted(theirs) and ours != theirs and bool(reference.channels)
     if pair.flat and len(ours) == len(theirs):
-        return [f"output `{pair.candidate}` is {theirs} without the samples, the source's `{pair.reference}` {ours}"]
+        return f"output `{pair.candidate}` is {theirs} without the samples, the source's `{pair.reference}` {ours}"
     if not pair.exchanged and not (moved and reference.channels == candidate.channels):
-        return []
+        return ""
     order = f", in the order {[axis for axis in pair.permutation if axis]}" if pair.permutation else ""
     words = f"output `{pair.candidate}` has its axes in another order than the source's `{pair.reference}`"
-    return [f"{words}: {theirs} without the samples{order}, the source's {ours}"]
+    return f"{words}: {theirs} without the samples{order}, the source's {ours}"
 
 
 def _inputs(reference: Run, candidate: Run) -> Iterator[tuple[str, str, bool]]:
-    """Inputs that take what the source's does otherwise, in words, and whether that's another layout of an array."""
+    """Inputs that take what the source's does otherwise, as `_changes` has it."""
     if reference.channels != candidate.channels or not reference.channels:
         return  # formats that have another order
     for one, two in _paired_inputs(reference, candidate):

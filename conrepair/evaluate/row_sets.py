@@ -8,7 +8,7 @@ another, and are compared as all outputs are. What is left over, and another ord
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -89,33 +89,21 @@ class RowSet:
         return Verdict.FAULTY, words
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Runs whose rows stand beside one another.
-
-    Attributes:
-        reference: The specification.
-        candidate: The run to judge.
-        others: The reference's model by other means.
-        sets: By the reference's outputs.
-    """
-
-    reference: Run
-    candidate: Run
-    others: Sequence[Run | None]
-    sets: Mapping[str, RowSet] = field(default_factory=dict)
-
-
-def in_rows(reference: Run, candidate: Run, others: Sequence[Run | None]) -> Rows:
+def in_rows(
+    reference: Run, candidate: Run, others: Sequence[Run | None]
+) -> tuple[Run, Run, Sequence[Run | None], Mapping[str, RowSet]]:
     """Put the rows of outputs whose number varies beside one another; runs without such are what they were.
 
     Args:
         reference: The specification.
         candidate: The run to judge; over the same samples.
         others: The reference's model by other means, over the first samples.
+
+    Returns:
+        All of these, and the sets by the reference's outputs.
     """
     if not (reference.lengths or candidate.lengths):
-        return Rows(reference, candidate, others)
+        return reference, candidate, others, {}
     partners = dict(_partners(reference, candidate))
     ours: dict[str, Samples] = {}
     theirs: dict[str, Samples] = {}  # by the reference's outputs, too
@@ -141,7 +129,7 @@ def in_rows(reference: Run, candidate: Run, others: Sequence[Run | None]) -> Row
         for name in group:
             ours[name] = [rows[places] for rows, (places, _) in zip(ours[name], matches, strict=True)]
             theirs[name] = [rows[places] for rows, (_, places) in zip(theirs[name], matches, strict=True)]
-    return Rows(
+    return (
         _held(reference, ours),
         _held(candidate, {partners[name]: rows for name, rows in theirs.items()}),
         [None if run is None else _held(run, found, set(ours)) for run, found in zip(others, more, strict=True)],
