@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,26 +16,12 @@ from conrepair.metrics.tensors import row_chunks
 from conrepair.metrics.ulps import step_of
 
 Array = npt.NDArray[Any]
+Answer = tuple[tuple[int, float], ...]
 
 _WITH_BACKGROUND = 1001  # ImageNet's classes, and one in front
 _SOFTMAX_STEPS = (256, 255)  # TFLite's step is 1/256, ONNX Runtime's quantizer takes 1/255
 _SUM_LOST = 0.1  # that rounding to steps of any size may take from a sum: with more, scores of any kind would do
 _HALF_STEPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
-
-
-@dataclass(frozen=True)
-class BestClasses:
-    """The best classes of every sample.
-
-    Attributes:
-        labels: int64 [N, k], best first.
-        scores: [N, k], as the model gave them.
-        normalized: Whether the model's outputs are probabilities already.
-    """
-
-    labels: npt.NDArray[np.int64]
-    scores: Array
-    normalized: bool
 
 
 def is_scores(array: Array) -> bool:
@@ -116,16 +101,13 @@ def probabilities(scores: Array, normalized: bool) -> npt.NDArray[np.float64]:
     return np.asarray(scores, dtype=np.float64) if normalized else softmax(scores)
 
 
-def read_answers(scores: Array, k: int, spec: TensorSpec, *, quantized: bool, rounded: bool = False) -> BestClasses:
-    """Rank the classes of every sample.
+def best_classes(scores: Array, k: int) -> list[Answer]:
+    """The best classes of every sample with their scores, the best first.
 
     Args:
         scores: [N, C].
         k: How many to keep; fewer when there are fewer classes.
-        spec: Of the output.
-        quantized: Whether the model is.
-        rounded: As of `holds_probabilities`.
     """
-    normalized = holds_probabilities(scores, spec, quantized=quantized, rounded=rounded)
     labels, values = top_k(scores, min(k, scores.shape[1]))
-    return BestClasses(labels, values, normalized)
+    rows = zip(labels.tolist(), values.astype(np.float64).tolist(), strict=True)
+    return [tuple(zip(*row, strict=True)) for row in rows]

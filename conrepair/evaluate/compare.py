@@ -16,7 +16,6 @@ from conrepair.evaluate.answers import (
     holds_probabilities,
     is_scores,
     probabilities,
-    read_answers,
     right_answers,
 )
 from conrepair.evaluate.draws import judge_draws
@@ -37,7 +36,7 @@ from conrepair.judging.explained import By, Explained
 from conrepair.judging.floor import HALF_PRECISIONS, Floor, Rounding, coarser
 from conrepair.judging.recognition import Fit, stored_in
 from conrepair.metrics.probabilities import kl_divergence
-from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
+from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap, top_k
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
 from conrepair.metrics.tensors import TensorError, compare_tensors, relative_error, row_chunks
@@ -592,26 +591,27 @@ def _compare_answers(
     pair: OutputPair, scores: tuple[Array, Array], k: int, reference: Run, candidate: Run
 ) -> tuple[AnswerComparison, tuple[bool, bool]]:
     one, two = scores
-    first = read_answers(one, k, reference.spec(pair.reference), quantized=reference.quantized)
-    spec, rounded = candidate.spec(pair.candidate), first.normalized and candidate.computes_in != FLOAT32.name
-    second = read_answers(two, k, spec, quantized=candidate.quantized, rounded=rounded)
-    differs = first.labels[:, 0] != second.labels[:, 0]
+    ours, theirs = (top_k(scores, min(k, scores.shape[1]))[0] for scores in (one, two))
+    softmax = holds_probabilities(one, reference.spec(pair.reference), quantized=reference.quantized)
+    spec, rounded = candidate.spec(pair.candidate), softmax and candidate.computes_in != FLOAT32.name
+    also = holds_probabilities(two, spec, quantized=candidate.quantized, rounded=rounded)
+    differs = ours[:, 0] != theirs[:, 0]
     count = int(differs.sum())
     divergence = [
-        kl_divergence(probabilities(one[rows], first.normalized), probabilities(two[rows], second.normalized))
+        kl_divergence(probabilities(one[rows], softmax), probabilities(two[rows], also))
         for rows in row_chunks(one.shape)
     ]
     comparison = AnswerComparison(
         top1_differs=count,
         samples=len(differs),
         top1_interval=wilson_interval(count, len(differs)),
-        overlap=float(np.mean(overlap(first.labels, second.labels))),
-        rank_biased_overlap=float(np.mean(rank_biased_overlap(first.labels, second.labels))),
-        kendall_tau=float(np.mean(kendall_tau_union(first.labels, second.labels))),
+        overlap=float(np.mean(overlap(ours, theirs))),
+        rank_biased_overlap=float(np.mean(rank_biased_overlap(ours, theirs))),
+        kendall_tau=float(np.mean(kendall_tau_union(ours, theirs))),
         kl_divergence=float(np.mean(np.concatenate(divergence))),
-        differing=tuple(int(index) for index in np.flatnonzero(differs)),
+        differing=tuple(np.flatnonzero(differs).tolist()),
     )
-    return comparison, (first.normalized, second.normalized)
+    return comparison, (softmax, also)
 
 
 def _again(pair: OutputPair, reference: Run, second: Run | None, as_probabilities: bool) -> Array | None:

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.evaluate.answers import Answer, best_classes
 from conrepair.evaluate.compare import OutputComparison
 from conrepair.evaluate.pairing import fit
 from conrepair.evaluate.run import Run
-from conrepair.metrics.ranks import top_k
 from conrepair.metrics.tensors import comparable, per_sample_relative_l2
 
 _MOST = 1000  # what a person sorts through; a run keeps all outputs
-
-Answer = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +77,7 @@ def compared_inputs(
     other = frozenset() if output.answers is None else frozenset(output.answers.differing)
     wanted = range(len(one)) if only is None else only
     order = sorted(wanted, key=lambda place: (place not in other, -errors[place]))[:_MOST]
-    answers = [_best(array[order], classes) if scores else [()] * len(order) for array in (one, two)]
+    answers = [best_classes(array[order], classes) if scores else [()] * len(order) for array in (one, two)]
     return tuple(
         ComparedInput(
             index=place,
@@ -93,11 +91,6 @@ def compared_inputs(
         )
         for place, mine, theirs in zip(order, *answers, strict=True)
     )
-
-
-def _best(scores: npt.NDArray[Any], count: int) -> list[Answer]:
-    labels, values = top_k(scores, min(count, scores.shape[1]))
-    return [tuple(zip(*row, strict=True)) for row in zip(labels.tolist(), values.tolist(), strict=True)]
 
 
 def _largest(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:

@@ -6,7 +6,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from conrepair.evaluate.answers import BestClasses, as_scores, read_answers
+from conrepair.evaluate.answers import Answer, as_scores, best_classes
 from conrepair.evaluate.run import Run
 from conrepair.frameworks.identity import copy_model
 from conrepair.report.csv_text import csv_text
@@ -36,12 +36,12 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
         folder: Exists already.
     """
     answers, files = _answers(run, top_k), FileNames()  # folders of the dataset become part of a file's name
-    ranks = 0 if answers is None else answers.labels.shape[1]
-    columns = [f"{what}_{rank + 1}" for rank in range(ranks) for what in ("class", "score")]
+    ranks = range(len(answers[0]) if answers else 0)
+    columns = [f"{what}_{rank + 1}" for rank in ranks for what in ("class", "score")]
     rows = []
     for index, name in enumerate(names[: run.count]):
         seconds = f"{float(run.seconds[index]):.6f}"
-        best = _best(answers, index)
+        best = answers[index] if answers else ()
         rows.append([index, name, seconds, *(cell for answer in best for cell in answer)])
         if best:
             text = "\n".join([*(f"{label}, {score:.9g}" for label, score in best), "", seconds, ""])
@@ -49,20 +49,12 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
     put_text(folder / "answers.csv", csv_text(["index", "input", "seconds", *columns], rows))
 
 
-def _answers(run: Run, top_k: int) -> BestClasses | None:
-    """The ranking of the first output, when it's class scores."""
+def _answers(run: Run, top_k: int) -> list[Answer]:
+    """The ranking of the first output, when it's class scores; else none."""
     if not run.outputs or run.outputs[0].name in run.lengths:
-        return None
-    spec = run.outputs[0]
-    scores = as_scores(run.arrays[spec.name])
-    return None if scores is None else read_answers(scores, top_k, spec, quantized=run.quantized)
-
-
-def _best(answers: BestClasses | None, index: int) -> list[tuple[int, float]]:
-    if answers is None:
         return []
-    labels, scores = answers.labels[index], answers.scores[index]
-    return [(int(label), float(score)) for label, score in zip(labels, scores, strict=True)]
+    scores = as_scores(run.arrays[run.outputs[0].name])
+    return [] if scores is None else best_classes(scores, top_k)
 
 
 _TEXTS = {".py", ".ll", ".cl", ".cu", ".json"}

@@ -7,8 +7,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from conrepair.evaluate.answers import Answer
 from conrepair.evaluate.compare import Comparison, OutputComparison
-from conrepair.evaluate.inputs import Answer, ComparedInput
+from conrepair.evaluate.inputs import ComparedInput
 from conrepair.report.backend_matrix import backends_csv, matrices
 from conrepair.report.csv_text import csv_text
 from conrepair.report.encode import encode

@@ -9,10 +9,10 @@ from scipy.special import softmax
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.evaluate.answers import (
     as_scores,
+    best_classes,
     holds_probabilities,
     is_scores,
     probabilities,
-    read_answers,
     right_answers,
 )
 
@@ -93,12 +93,11 @@ def test_probabilities_are_not_softmaxed_again() -> None:
 
 
 def test_the_best_classes_first() -> None:
-    found = read_answers(LOGITS, 3, spec(), quantized=False)
-    assert np.array_equal(found.labels, np.argsort(-LOGITS, axis=1)[:, :3])
-    assert np.array_equal(found.scores, -np.sort(-LOGITS, axis=1)[:, :3])
-    assert not found.normalized
-    assert read_answers(SOFT, 99, spec(), quantized=False).labels.shape == (6, 10)
-    assert read_answers(SOFT, 99, spec(), quantized=False).normalized
+    found = np.array(best_classes(LOGITS, 3))
+    assert np.array_equal(found[..., 0], np.argsort(-LOGITS, axis=1)[:, :3])
+    assert np.array_equal(found[..., 1], -np.sort(-LOGITS, axis=1)[:, :3])
+    assert np.array(best_classes(SOFT, 99)).shape == (6, 10, 2)
+    assert {type(score) for answer in best_classes(np.arange(6).reshape(2, 3), 1) for _, score in answer} == {float}
 
 
 @pytest.mark.parametrize(("classes", "shift"), [(1000, 0), (1001, 1), (10, 0), (1002, 0)])
