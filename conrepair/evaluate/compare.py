@@ -273,8 +273,8 @@ def compare_outputs(
         worst = max(outputs, key=_badness)
         verdict = worst.verdict
         reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
-    found = changed_face(reference, candidate, pairs, strict=tolerance.strict_signature)
-    face, layouts = found.changed, tuple(f"another signature: {words}" for words in found.layouts.values())
+    face, moved = changed_face(reference, candidate, pairs, strict=tolerance.strict_signature)
+    layouts = tuple(f"another signature: {words}" for words in moved.values())
     if face and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, f"{'; '.join(face.values())} (its numbers: {verdict}, {reason})"
     outputs = tuple(replace(item, notes=(*item.notes, *layouts)) for item in outputs[:1]) + outputs[1:]
@@ -553,12 +553,9 @@ def _axes(pair: OutputPair, reference: Run) -> list[int]:
 
 def _assumed(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
     """That a format can't say what integers stand for."""
-    sides = (("reference", pair.reference, reference), ("candidate", pair.candidate, candidate))
-    return [
-        f"the {side}'s format can't say which real numbers its integers stand for; read as the other's"
-        for side, name, run in sides
-        if name in run.assumed
-    ]
+    sides = {"reference": pair.reference in reference.assumed, "candidate": pair.candidate in candidate.assumed}
+    words = "format can't say which real numbers its integers stand for; read as the other's"
+    return [f"the {side}'s {words}" for side, assumed in sides.items() if assumed]
 
 
 def _no_numbers(both: int, count: int, array: Array) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from conrepair.data.pictures.byte_pictures import taken_apart
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
@@ -16,20 +15,9 @@ _PICTURE = 4  # axes of an array that has samples, channels, rows and columns
 _MOVABLE = 2  # axes of a sample that can be in another order
 
 
-@dataclass(frozen=True)
-class Face:
-    """How two signatures differ, in words, by the reference's outputs and inputs.
-
-    Attributes:
-        changed: What is a fault, however right the numbers are.
-        layouts: Other layouts, which the network undoes or keeps to itself.
-    """
-
-    changed: dict[str, str] = field(default_factory=dict)
-    layouts: dict[str, str] = field(default_factory=dict)
-
-
-def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair], *, strict: bool = False) -> Face:
+def changed_face(
+    reference: Run, candidate: Run, pairs: Sequence[OutputPair], *, strict: bool
+) -> tuple[dict[str, str], dict[str, str]]:
     """What a caller gives or gets otherwise though the numbers may be right.
 
     Names are the format's own, and conversions change them: only where both models have the same ones do they say
@@ -43,12 +31,17 @@ def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair], *,
         candidate: The run to judge.
         pairs: Which outputs stand for one another.
         strict: Whether another layout is a fault, too.
+
+    Returns:
+        In words, by the reference's outputs and inputs, what is a fault, however right the numbers are; and likewise
+        other layouts, which the network undoes or keeps to itself.
     """
-    face = Face()
+    changed: dict[str, str] = {}
+    layouts: dict[str, str] = {}
     for name, words, is_layout in _changes(reference, candidate, pairs):
-        side = face.layouts if is_layout and not strict else face.changed
+        side = layouts if is_layout and not strict else changed
         side[name] = f"{side[name]}; {words}" if name in side else words
-    return face
+    return changed, layouts
 
 
 def _changes(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) -> Iterator[tuple[str, str, bool]]:

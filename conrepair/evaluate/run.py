@@ -211,8 +211,7 @@ class HeldRun(Run):
 def _real(spec: TensorSpec, array: Array) -> Array:
     """Real numbers where integers stand for such; of complex ones both parts, along a last axis of two."""
     if array.dtype.kind == "c":
-        parts: Array = np.ascontiguousarray(array)[..., None].view(array.real.dtype)
-        return parts
+        return np.asarray(np.ascontiguousarray(array)[..., None].view(array.real.dtype))
     return to_real(spec, array) if array.dtype.kind in "iu" else array
 
 
@@ -220,8 +219,7 @@ def _complex(array: Array, spec: TensorSpec) -> Array:
     """Complex numbers of their parts, where an output has such."""
     if not spec.dtype.startswith("complex"):
         return array
-    whole: Array = np.ascontiguousarray(array).view(spec.dtype)[..., 0]
-    return whole
+    return np.asarray(np.ascontiguousarray(array).view(spec.dtype)[..., 0])
 
 
 def _by_sample(rows: Array, lengths: npt.NDArray[np.int64]) -> Array:
