@@ -58,6 +58,16 @@ def test_another_order_is_said_as_such() -> None:
     assert all(output.error.relative_l2 == 0 for output in found.outputs)
 
 
+def test_texts_and_rows_of_nothing_are_matched_with_the_others() -> None:
+    texts, nothing = LABELS.astype(np.str_), np.zeros((12, 0), np.float32)
+    order = np.arange(12)
+    order[[3, 4, 5]] = 5, 3, 4
+    moved = taken(order) | {"labels": texts[order], "none": nothing}
+    found = compare_outputs(run("source", labels=texts, none=nothing), run("target", **moved), Tolerance.of())
+    assert "the same rows in another order in sample 1" in found.reason
+    assert all(output.error.relative_l2 == 0 for output in found.outputs)
+
+
 def test_near_ties_may_change_places() -> None:
     scores = SCORES.copy()
     scores[4] = scores[3] - 1e-7
