@@ -110,8 +110,8 @@ def in_rows(
     groups: dict[tuple[tuple[int, ...], ...], list[str]] = {}  # as many rows in every sample, on both sides
     for one, two in partners.items():
         varying = reference.arrays[one] if one in reference.lengths else candidate.arrays[two]
-        sides = [_rows(run, name, varying.shape[1:]) for run, name in ((reference, one), (candidate, two))]
-        mine, other = sides
+        sides = (reference, one), (candidate, two)
+        mine, other = (_rows(run, name, varying.shape[1:]) for run, name in sides)
         if mine is not None and other is not None and mine[0].shape[1:] == other[0].shape[1:]:
             ours[one], theirs[one] = mine, other
             groups.setdefault(tuple(tuple(map(len, side)) for side in (mine, other)), []).append(one)
