@@ -18,7 +18,7 @@ from conrepair.judging import numbers
 from conrepair.judging.arithmetic import arithmetic_of
 from conrepair.judging.explained import By, Explained
 from conrepair.judging.floor import Floor, Rounding
-from conrepair.judging.recognition import Fit, fit, recognized
+from conrepair.judging.recognition import Fit, fit, recognized, told_apart
 from conrepair.metrics.running_error import relative_l2
 from conrepair.truth.judging import Side, beside, is_sharp
 
@@ -168,8 +168,9 @@ def fits_of(one: Array, two: Array, known: Evidence[Array], least: float) -> tup
     count = len(next(iter(known.simulated.values()), one))
     right, given = one[:count], two[:count]
     first, alike = (relative_l2(right, given), _as_others(one, two, count)) if known.simulated else (0.0, False)
-    for name, simulated in known.simulated.items():
-        item = fit(name, right, given, simulated, least)
+    fits = told_apart({name: fit(name, right, given, made, least) for name, made in known.simulated.items()})
+    for name, item in fits.items():
+        simulated = known.simulated[name]
         usual = relative_l2(right, simulated) if simulated.shape == right.shape else 0.0
         near = numbers.LEAST * usual <= first <= max(numbers.TIMES * usual, least)
         explains = item.explains and (near or item.close) and alike

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Fit:
         left: Relative L2 of what's left of the difference beside the simulation.
         error: Relative L2 of the difference.
         explains: Whether the difference is no larger than it makes.
+        cosine: Of the difference, and the one that it makes.
+        alike: The largest one of the difference, and what arithmetics of other numbers make (`told_apart`).
     """
 
     arithmetic: str
@@ -35,11 +37,14 @@ class Fit:
     left: float
     error: float
     explains: bool
+    cosine: float = 0.0
+    alike: float = 0.0
 
     @property
     def close(self) -> bool:
-        """Whether the numbers themselves are those of the simulation, for the most part."""
-        return 0 < self.error < math.inf and self.left <= numbers.CLOSE * self.error
+        """Whether the numbers themselves are those of the simulation, for the most part of what is its own."""
+        own = math.sqrt(1 - self.alike**2)
+        return 0 < self.error < math.inf and self.left <= numbers.CLOSE * own * self.error
 
     @property
     def units(self) -> float:
@@ -79,13 +84,33 @@ def fit(name: str, right: Array, given: Array, simulated: Array, least: float = 
         return Fit(name, expected, left, error, explains=left == 0)
     with np.errstate(all="ignore"):
         left = error_of(right, right + (given - simulated))
+        gap, made = (np.nan_to_num(np.ravel(array - right), posinf=0, neginf=0) for array in (given, simulated))
+        sizes = float(np.linalg.norm(gap)) * float(np.linalg.norm(made))
+        cosine = float(gap @ made) / sizes if sizes else 0.0
         changed = simulated != right
         usual, own = (
             np.median(np.abs(array - right)[changed]) if changed.any() else 0.0 for array in (simulated, given)
         )
     explains = error <= min(max(numbers.TIMES * expected, least), numbers.LARGEST) and own >= numbers.USUAL * usual
     explains = explains or (left <= numbers.ALONE * error and error <= numbers.KNOWN)  # it's the very numbers
-    return Fit(name, expected, left, error, explains)
+    return Fit(name, expected, left, error, explains, cosine)
+
+
+def told_apart(fits: Mapping[str, Fit]) -> dict[str, Fit]:
+    """Fits of one tensor, each with how much the others have in common with the difference, too.
+
+    Where a network makes errors along few directions, those of all arithmetics are alike, and those of faults: a
+    simulation's numbers say something only as far as they're its own.
+
+    Args:
+        fits: By arithmetic; those that round to as many bits may be alike.
+    """
+    found = {}
+    for name, item in fits.items():
+        unit = arithmetic_of(name).unit
+        others = (abs(other.cosine) for key, other in fits.items() if arithmetic_of(key).unit != unit)
+        found[name] = replace(item, alike=min(1.0, max(others, default=0.0)))
+    return found
 
 
 def recognized(fits: Sequence[Mapping[str, Fit]], names: Collection[str], share: float = 1.0) -> str:

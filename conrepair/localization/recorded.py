@@ -20,7 +20,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Node, Tensor
 from conrepair.graph.operators import PRODUCTS
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import FLOAT32, arithmetic_of, tried
-from conrepair.judging.recognition import Fit, fit, recognized
+from conrepair.judging.recognition import Fit, fit, recognized, told_apart
 from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
@@ -240,7 +240,7 @@ class RecordedSide:
                 pair = cuts[tensor].pair
                 recorded = pair.layout.to_target(told[pair.source]).astype(array.dtype)
                 fits[tensor][name] = fit(name, computed[tensor], recorded, array, arithmetic.least)
-        return fits
+        return {tensor: told_apart(found) for tensor, found in fits.items()}
 
     def _longer(
         self, name: str, cut: str, cuts: Mapping[str, Cut], own: Activations, told: Activations
