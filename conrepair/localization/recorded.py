@@ -7,11 +7,11 @@ error that came in there, whichever side is right.
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from conrepair.data.recorded import outputs_among
 from conrepair.evaluate.compare import ComparedOutputs
@@ -25,19 +25,20 @@ from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.conclusion import concluded, coverage_of, tolerated
-from conrepair.localization.isolation import as_stored
+from conrepair.localization.cuts import known_of
+from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged, judge_cut
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut, Feeds
 from conrepair.localization.options import Options
-from conrepair.localization.pieces import Pieces
 from conrepair.localization.reference import Reference
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.localization.rows import Side, row_of
 from conrepair.metrics.running_error import error_of
 from conrepair.networks.network import Network, Segment
 
+_Kept = TypeVar("_Kept")
 _FUSED = 3  # recorded tensors in a row that a kernel may have inside
 _NAMED = 3  # tensors that would narrow a piece down
 _OTHER_SIGNS = re.compile(r"[^0-9a-z]+")
@@ -94,91 +95,84 @@ class RecordedSide:
             batches: Feeds of the network, and all that was recorded, batch by batch.
         """
         first, *rest = batches
-        own = self._reference.batch(0, first[0])
-        told = Activations(self._recorded, first[1], self._folder / "recorded")
-        cuts = {pair.target: Cut(pair) for pair in self._pairs(own, told)}
+        self._own = self._reference.batch(0, first[0])
+        self._told = Activations(self._recorded, first[1], self._folder / "recorded")
+        self._cuts = self._paired()
+        self._known = known_of(self._graph, self._pairs())
+        self._between = {name: self._graph.between(self._known, [name]) for name in self._cuts}
         right = Reference(self._recorded, self._folder / "right") if self._is_right else self._reference
         computes_in = FLOAT32.name if self._is_right else self._options.tolerance.arithmetic
         target = self._network if self._is_right else self._recorded
         answers = AnswerPairs(right, target, self._options, computes_in=computes_in)
-        self._measure(cuts, answers, own, told, [first, *rest])
+        self._measure(answers, [first, *rest])
         compared = answers.compared()
-        judged = self._judged(cuts, own)
+        judged = self._judged()
         if tried(computes_in) and any(item.guilty for item in judged):
-            judged, found = self._recognized(judged, tried(computes_in), own, told)
-            inner = len(cuts) > len(self._recorded.output_names)  # which say it where none was recognized
+            judged, found = self._recognized(judged, tried(computes_in))
+            inner = len(self._cuts) > len(self._recorded.output_names)  # which say it where none was recognized
             answers.computes_in = found or (FLOAT32.name if inner else computes_in)
         if compared.open and not self._is_right:
-            answers.measure_rounding(own)
+            answers.measure_rounding(self._own)
             compared = answers.compared()
         return self._concluded(judged, compared, compared.arithmetic or answers.computes_in)
 
-    def _pairs(self, own: Activations, told: Activations) -> Iterator[Pair]:
+    def _ordered(self, ours: _Kept, theirs: _Kept) -> tuple[_Kept, _Kept]:
+        """What's of the network and of what was recorded, what's right first."""
+        return (theirs, ours) if self._is_right else (ours, theirs)
+
+    def _paired(self) -> dict[str, Cut]:
         """What was recorded (as `source`) beside the network's tensor (as `target`), by names; outputs as such."""
-        outputs = self._recorded.output_names
-        ends = {name: end for name, end in self._network.output_names.items() if end not in self._graph.inputs}
-        found = {outputs[name]: end for name, end in ends.items() if name in outputs}
-        tensors, layers = _by_name(self._graph)
+        ends, outputs = self._network.output_names, self._recorded.output_names
+        found = {
+            outputs[name]: end for name, end in ends.items() if name in outputs and end not in self._graph.inputs
+        }
+        by_name = _by_name(self._graph)
         for name in self._recorded.graph.tensors:
-            key = _plain(name)
-            tensor = found.get(name) or tensors.get(key) or layers.get(key)
-            if tensor is not None and tensor not in self._graph.inputs:
-                found[name] = tensor
-        own.compute(list(found.values()))
-        known: set[str] = set()
+            if (key := _plain(name)) in by_name:
+                found.setdefault(name, by_name[key])
+        self._own.compute(list(found.values()))
+        cuts: dict[str, Cut] = {}
         for name, tensor in sorted(found.items(), key=lambda item: self._graph.order[item[1]]):
-            ours, theirs = own[tensor], told[name]
+            ours, theirs = self._own[tensor], self._told[name]
             choices = layouts(theirs.shape, ours.shape)
-            if tensor not in known and choices:
-                known.add(tensor)
+            if tensor not in cuts and choices:
                 layout = min(choices, key=lambda choice: error_of(ours, choice.to_target(theirs).astype(ours.dtype)))
-                yield Pair(name, tensor, layout, 1.0, "recorded under its name")
+                cuts[tensor] = Cut(Pair(name, tensor, layout, 1.0, "recorded under its name"))
+        return cuts
 
-    def _measure(
-        self,
-        cuts: Mapping[str, Cut],
-        answers: AnswerPairs,
-        own: Activations,
-        told: Activations,
-        batches: Sequence[Feeds],
-    ) -> None:
-        pieces = Pieces.between(self._network, self._fed(cuts), list(cuts), keep=True)
+    def _pairs(self, uncut: Collection[str] = ()) -> list[Pair]:
+        return [cut.pair for name, cut in self._cuts.items() if name not in uncut]
+
+    def _told_at(self, tensor: str, like: Array) -> Array:
+        """What was recorded of a tensor, as the network has it."""
+        pair = self._cuts[tensor].pair
+        return pair.layout.to_target(self._told[pair.source]).astype(like.dtype)
+
+    def _measure(self, answers: AnswerPairs, batches: Sequence[Feeds]) -> None:
+        """A piece that's fed what was recorded, and the whole network, against what was recorded."""
+        isolated = Isolation(self._network, self._pairs(), keep=True)
         for number, (feeds, arrays) in enumerate(batches):
-            one = self._reference.batch(number, feeds) if number else own
-            told.renew(arrays)
-            one.compute(list(cuts))
-            for name, array in pieces.run(functools.partial(_fed, one, told, cuts)):
-                self._add(cuts[name], array, one[name], told)
-            answers.add(*((told, one) if self._is_right else (one, told)))
-        told.renew(batches[0][1])
+            own = self._reference.batch(number, feeds)
+            self._told.renew(arrays)
+            own.compute(list(self._cuts))
+            for name, computed in isolated.run(self._told.__getitem__, feeds):
+                recorded = self._told_at(name, own[name])
+                self._cuts[name].introduced.add(*self._ordered(computed, recorded))
+                self._cuts[name].full.add(*self._ordered(own[name], recorded))
+            answers.add(*self._ordered(own, self._told))
+        self._told.renew(batches[0][1])
 
-    def _add(self, cut: Cut, computed: Array, own: Array, told: Activations) -> None:
-        """Add a batch: a piece that was fed what was recorded, and the whole network, against what was recorded."""
-        recorded = cut.pair.layout.to_target(told[cut.pair.source]).astype(own.dtype)
-        for error, array in ((cut.introduced, computed), (cut.full, own)):
-            error.add(*((recorded, array) if self._is_right else (array, recorded)))
-
-    def _fed(self, cuts: Iterable[str]) -> list[str]:
-        return list(dict.fromkeys([*self._graph.inputs, *cuts]))
-
-    def _judged(self, cuts: Mapping[str, Cut], own: Activations) -> list[Judged]:
-        fed = self._fed(cuts)
-        for name, floor in self._reference.floors(own, fed, list(cuts)).items():
-            cuts[name].disturbed, cuts[name].other = floor.disturbed, floor.other
-        known, options = frozenset(fed), self._options
+    def _judged(self) -> list[Judged]:
+        fed = list(dict.fromkeys([*self._graph.inputs, *self._cuts]))
+        for name, floor in self._reference.floors(self._own, fed, list(self._cuts)).items():
+            self._cuts[name].disturbed, self._cuts[name].other = floor.disturbed, floor.other
+        precision, margin = self._options.precision, self._options.noise_margin
         return [
-            judge_cut(
-                cut,
-                operators=len(self._graph.between(known, [name])),
-                precision=options.precision,
-                margin=options.noise_margin,
-            )
-            for name, cut in cuts.items()
+            judge_cut(cut, operators=len(self._between[name]), precision=precision, margin=margin)
+            for name, cut in self._cuts.items()
         ]
 
-    def _recognized(
-        self, judged: Sequence[Judged], names: Sequence[str], own: Activations, told: Activations
-    ) -> tuple[list[Judged], str]:
+    def _recognized(self, judged: Sequence[Judged], names: Sequence[str]) -> tuple[list[Judged], str]:
         """Acquit pieces whose difference an arithmetic makes that explains those of most.
 
         One piece alone among others that are in float32 must give the very numbers: a fault may be as large as what
@@ -187,83 +181,72 @@ class RecordedSide:
         Returns:
             The pieces; the arithmetic, "" where none was recognized.
         """
-        cuts = {item.cut.pair.target: item.cut for item in judged}
         wanted = [item.cut.pair.target for item in judged if item.guilty]
-        fits = self._fits(names, wanted, cuts, own, told)
+        fits = self._fits(names, wanted)
         name = recognized(list(fits.values()), names, numbers.MOST)
         if not name:
             return list(judged), ""
-        known = frozenset(self._fed(cuts))
-        between = {cut: self._graph.between(known, [cut]) for cut in cuts}
-        sums = [cut for cut, nodes in between.items() if any(node.op in PRODUCTS for node in nodes)]
+        sums = [cut for cut, nodes in self._between.items() if any(node.op in PRODUCTS for node in nodes)]
         alone = len(sums) > 1 and sum(cut in fits for cut in sums) < numbers.MOST * len(sums)
-        whole = {item.cut.pair.target: item.cut.introduced.relative_l2 for item in judged}
+        known = {cut: item[name] for cut, item in fits.items() if name in item}
         explained = {
-            cut: item[name]
-            for cut, item in fits.items()
-            if name in item and item[name].explains and whole[cut] <= numbers.OTHERS * item[name].error
-            if not alone or item[name].left <= numbers.ALONE * item[name].error
+            cut
+            for cut, of in known.items()
+            if self._explains(of, cut) and (not alone or of.left <= numbers.ALONE * of.error)
         }
         for cut in wanted if not alone else ():
-            longer = None if cut in explained else self._longer(name, cut, cuts, own, told)
-            if longer is not None and whole[cut] <= numbers.OTHERS * longer.error:
-                explained[cut] = longer
+            longer = None if cut in explained else self._longer(name, cut)
+            if longer is not None and self._explains(longer, cut):
+                explained.add(cut)
+                known[cut] = longer
         found = []
         for item in judged:
-            of = explained.get(item.cut.pair.target) or fits.get(item.cut.pair.target, {}).get(name)
-            if of is not None:
-                guilty, floor = item.cut.pair.target not in explained, max(item.floor, of.expected)
-                allowed = max(item.allowed, numbers.TIMES * of.expected)
+            cut = item.cut.pair.target
+            if cut in known:
+                of, guilty = known[cut], cut not in explained
+                floor, allowed = max(item.floor, of.expected), max(item.allowed, numbers.TIMES * of.expected)
                 proven = not guilty and of.close
                 item = replace(item, guilty=guilty, floor=floor, allowed=allowed, proven=proven)
             found.append(item)
-        certain = len(names) == 1 or len(explained) > 1 or any(of.close for of in explained.values())
+        certain = len(names) == 1 or len(explained) > 1 or any(known[cut].close for cut in explained)
         return found, name if explained and certain else ""
 
+    def _explains(self, of: Fit, cut: str) -> bool:
+        """Whether an arithmetic explains a tensor, of which other batches differ by no more."""
+        return of.explains and self._cuts[cut].introduced.relative_l2 <= numbers.OTHERS * of.error
+
     def _fits(
-        self,
-        names: Sequence[str],
-        wanted: Sequence[str],
-        cuts: Mapping[str, Cut],
-        own: Activations,
-        told: Activations,
-        uncut: Collection[str] = (),
+        self, names: Sequence[str], wanted: Sequence[str], uncut: Collection[str] = ()
     ) -> dict[str, dict[str, Fit]]:
         """How well arithmetics explain what was recorded of some tensors, computed from what was in front of them."""
-        fed = [name for name in self._fed(cuts) if name not in uncut]
-        fetch = functools.partial(_fed, own, told, cuts)
-        computed = dict(Pieces.between(self._network, fed, wanted).run(fetch))
+        given, pairs = (self._told.__getitem__, self._own.feeds), self._pairs(uncut)
+        computed = dict(Isolation(self._network, pairs, wanted).run(*given))
         fits: dict[str, dict[str, Fit]] = {name: {} for name in wanted}
         for name in names:
             arithmetic = arithmetic_of(name)
-            for tensor, array in Pieces.between(Simulated(self._network, arithmetic), fed, wanted).attempt(fetch):
-                pair = cuts[tensor].pair
-                recorded = pair.layout.to_target(told[pair.source]).astype(array.dtype)
+            for tensor, array in Isolation(Simulated(self._network, arithmetic), pairs, wanted).attempt(*given):
+                recorded = self._told_at(tensor, array)
                 fits[tensor][name] = fit(name, computed[tensor], recorded, array, arithmetic.least)
         return {tensor: told_apart(found) for tensor, found in fits.items()}
 
-    def _longer(
-        self, name: str, cut: str, cuts: Mapping[str, Cut], own: Activations, told: Activations
-    ) -> Fit | None:
+    def _longer(self, name: str, cut: str) -> Fit | None:
         """How well an arithmetic explains a tensor from further in front: kernels read nothing that's inside them."""
         uncut: set[str] = set()
         for _ in range(_FUSED):
-            known = frozenset(self._fed(cuts)) - uncut
-            uncut |= {name for node in self._graph.between(known, [cut]) for name in node.inputs if name in cuts}
-            found = self._fits([name], [cut], cuts, own, told, uncut)[cut].get(name)
+            nodes = self._graph.between(self._known - uncut, [cut])
+            uncut |= {name for node in nodes for name in node.inputs if name in self._cuts}
+            found = self._fits([name], [cut], uncut)[cut].get(name)
             if found is not None and found.explains:
                 return found
         return None
 
     def _concluded(self, judged: Sequence[Judged], compared: ComparedOutputs, arithmetic: str) -> Localization:
-        known = frozenset(self._fed(item.cut.pair.target for item in judged))
-        between = {item.cut.pair.target: self._graph.between(known, [item.cut.pair.target]) for item in judged}
-        faults = tuple(self._fault(item, between[item.cut.pair.target]) for item in judged if item.guilty)
+        faults = tuple(map(self._fault, filter(lambda item: item.guilty, judged)))
         excused = tolerated(faults, (), compared, self._options)
         faults = () if excused else faults
         ends = set(self._network.output_names.values())
         worst = max((item.full for item in judged if item.cut.pair.target in ends), default=0.0)
-        coverage = coverage_of(self._graph, known, judged, None)
+        coverage = coverage_of(self._graph, self._known, judged, None)
         verdict, reason = concluded(faults, (), compared, None, coverage, worst, excused=excused)
         if arithmetic == FLOAT32.name:
             arithmetic = ""
@@ -271,40 +254,32 @@ class RecordedSide:
             reason += f"; all else is explained if it computes in {arithmetic_of(arithmetic).words}"
         paired = {item.cut.pair.source for item in judged}
         unread = tuple(name for name in self._recorded.graph.tensors if name not in paired)
+        unmatched = self._ordered(coverage.unseen, unread)
         return Localization(
             verdict=verdict,
             reason=reason,
             faults=faults,
-            layers=tuple(self._row(item, between[item.cut.pair.target]) for item in judged),
-            unmatched_source=unread if self._is_right else coverage.unseen,
-            unmatched_target=coverage.unseen if self._is_right else unread,
+            layers=tuple(map(self._row, judged)),
+            unmatched_source=unmatched[0],
+            unmatched_target=unmatched[1],
             output_error=worst,
-            notes=tuple(self._notes(known, unread)),
+            notes=tuple(self._notes(unread)),
             options=self._options,
             coverage=coverage,
             output_floor=max((output.floor for output in compared.outputs), default=0.0),
             arithmetic=arithmetic,
         )
 
-    def _fault(self, item: Judged, nodes: Sequence[Node]) -> LocatedFault:
-        pair = item.cut.pair
+    def _fault(self, item: Judged) -> LocatedFault:
+        pair, nodes = item.cut.pair, self._between[item.cut.pair.target]
         layers = tuple(dict.fromkeys(node.layer for node in reversed(nodes)))
         words = "computed from what was recorded in front of it, this is something else than what was recorded"
         if wanted := self._inner(nodes, pair.target):
             words += f"; {len(nodes)} operators lie between: record {wanted} too, to see in which"
-        sides = (pair.source, (pair.source,)), (pair.target, layers)
-        (source, source_layers), (target, target_layers) = sides if self._is_right else reversed(sides)
-        return LocatedFault(
-            kind=Kind.PARAMETERS if len(nodes) == 1 and nodes[0].parameters else Kind.GRAPH,
-            source_layers=source_layers,
-            target_layers=target_layers,
-            introduced_error=item.introduced,
-            full_run_error=item.full,
-            noise_floor=item.floor,
-            evidence=(words,),
-            source_tensor=source,
-            target_tensor=target,
-        )
+        kind = Kind.PARAMETERS if len(nodes) == 1 and nodes[0].parameters else Kind.GRAPH
+        sides = self._ordered((pair.target, layers), (pair.source, (pair.source,)))
+        fault = LocatedFault.of_error(kind, *sides, (words,), item.introduced)
+        return replace(fault, full_run_error=item.full, noise_floor=item.floor)
 
     def _inner(self, nodes: Sequence[Node], *ends: str) -> str:
         """Tensors that would part some nodes evenly, in words."""
@@ -313,16 +288,16 @@ class RecordedSide:
         step = max(1, len(names) // (_NAMED + 1))
         return ", ".join(f"`{name}`" for name in names[step - 1 :: step][:_NAMED])
 
-    def _row(self, item: Judged, nodes: Sequence[Node]) -> LayerRow:
-        pair = item.cut.pair
-        sides = Side(pair.source), Side(pair.target, self._graph.producers[pair.target], nodes)
-        return row_of(item, *(sides if self._is_right else reversed(sides)), order=self._graph.order[pair.target])
+    def _row(self, item: Judged) -> LayerRow:
+        tensor = item.cut.pair.target
+        ours = Side(tensor, self._graph.producers[tensor], self._between[tensor])
+        return row_of(item, *self._ordered(ours, Side(item.cut.pair.source)), order=self._graph.order[tensor])
 
-    def _notes(self, known: Set[str], unread: Sequence[str]) -> Iterator[str]:
+    def _notes(self, unread: Sequence[str]) -> Iterator[str]:
         """What a person should know of what was recorded."""
         ends = {*self._network.output_names.values(), *self._graph.inputs}
         wanted = self._inner(self._graph.nodes, *ends)
-        if known <= ends and wanted:
+        if self._known <= ends and wanted:
             yield f"outputs alone were recorded: tensors on the way, as {wanted}, would tell where they differ"
         if unread:
             names = ", ".join(f"`{name}`" for name in unread[:_NAMED])
@@ -334,8 +309,8 @@ def _plain(name: str) -> str:
     return _OTHER_SIGNS.sub("_", name.lower()).strip("_")
 
 
-def _by_name(graph: LayerGraph) -> tuple[dict[str, str], dict[str, str]]:
-    """Tensors that can be observed by their names, and those that layers end with by theirs: signs play no role."""
+def _by_name(graph: LayerGraph) -> dict[str, str]:
+    """Tensors that can be observed by their names, or as what layers end with by theirs: signs play no role."""
     tensors: dict[str, str] = {}
     layers: dict[str, str] = {}
     for node in graph.nodes:
@@ -343,12 +318,4 @@ def _by_name(graph: LayerGraph) -> tuple[dict[str, str], dict[str, str]]:
             if graph.tensors[name].observable:
                 tensors.setdefault(_plain(name), name)
                 layers[_plain(node.layer)] = name
-    return tensors, layers
-
-
-def _fed(network: Activations, recorded: Activations, cuts: Mapping[str, Cut], name: str) -> Array:
-    """What a piece of the network is fed: what was recorded there, and its own inputs."""
-    if name not in cuts:
-        return network.feeds[name]
-    pair = cuts[name].pair
-    return as_stored(pair.layout.to_target(recorded[pair.source]), network.network.graph.tensors[name])
+    return layers | tensors
