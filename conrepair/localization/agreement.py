@@ -14,7 +14,7 @@ from conrepair.data.ragged import as_rows
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
 from conrepair.evaluate.run import HeldRun
-from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
+from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.graph.operators import QUANTIZING
 from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.judging.floor import HALF_PRECISIONS
@@ -98,43 +98,34 @@ class AnswerPairs:
         Args:
             changed: Outputs of the target for the first batch that are judged in place of all that was taken.
         """
-        source, target = self._reference.network, self._target
-        options = self._options
+        options, known = self._options, self._measured or Measured()
         ours = {name: held[:1] if changed else held for name, held in self._ours.items()}
         theirs = {name: [changed[name]] for name in self._theirs} if changed else self._theirs
-        rows = self._rows
         vary = any(len({array.shape for array in held}) > 1 for held in (*ours.values(), *theirs.values()))
-        right = _run("source", source, ours, rows, vary=vary, quantized=self._few, precision=self._precision)
-        given = _run(
-            "target", target, theirs, rows, vary=vary, quantized=options.quantized, precision=options.precision
-        )
-        given = replace(given, computes_in=self.computes_in)
-        exact = self._second is not None and any(array.dtype == np.float64 for array in self._second.values())
-        known = self._measured or Measured()
+        right = _run("source", self._reference.network, ours, self._rows, vary=vary)
+        given = _run("target", self._target, theirs, self._rows, vary=vary)
         other = functools.partial(self._other, vary=vary)
+        batches = slice(1 if changed else None)
         return compare_outputs(
-            right,
-            given,
+            replace(right, quantized=self._few, precision=self._precision),
+            replace(given, quantized=options.quantized, precision=options.precision, computes_in=self.computes_in),
             options.tolerance,
-            second_opinion=other(self._second, exact=exact),
-            simulated={
-                name: run for name, outputs in known.simulated.items() if (run := other(outputs, exact=False))
-            },
+            second_opinion=other([self._second]),
+            simulated={name: run for name, outputs in known.simulated.items() if (run := other([outputs]))},
             kernel=known.kernel,
-            rounded=other(known.rounded, exact=True),
-            exact=other(known.exact[: 1 if changed else None], exact=True),
-            bounds=other(known.bounds[: 1 if changed else None], exact=True),
+            rounded=other([known.rounded]),
+            exact=other(known.exact[batches]),
+            bounds=other(known.bounds[batches]),
         )
 
-    def _other(
-        self, outputs: Mapping[str, Array] | Sequence[Mapping[str, Array]] | None, *, vary: bool, exact: bool
-    ) -> HeldRun | None:
-        """The source by other means, for the first batch or for all."""
-        if not outputs:
+    def _other(self, batches: Sequence[Mapping[str, Array] | None], *, vary: bool) -> HeldRun | None:
+        """The source by other means, for the first batch or for all; None where there's nothing."""
+        given = list(filter(None, batches))
+        if not given:
             return None
-        batches = [outputs] if isinstance(outputs, Mapping) else outputs
-        held = {name: [batch[name] for batch in batches] for name in batches[0]}
-        return _run("second", self._reference.network, held, self._rows, vary=vary, exact=exact)
+        held = {name: [batch[name] for batch in given] for name in given[0]}
+        exact = any(array.dtype == np.float64 for arrays in held.values() for array in arrays)
+        return replace(_run("second", self._reference.network, held, self._rows, vary=vary), exact=exact)
 
 
 def _held(network: Network, held: Mapping[str, list[Array]], tensor: str) -> list[Array]:
@@ -142,53 +133,34 @@ def _held(network: Network, held: Mapping[str, list[Array]], tensor: str) -> lis
     return next((held[name] for name, output in network.output_names.items() if output == tensor), [])
 
 
-def _run(
-    name: str,
-    network: Network,
-    held: Mapping[str, list[Array]],
-    rows: int,
-    *,
-    vary: bool = False,
-    quantized: bool = False,
-    precision: str = "float32",
-    exact: bool = False,
-) -> HeldRun:
+def _run(name: str, network: Network, held: Mapping[str, list[Array]], rows: int, *, vary: bool = False) -> HeldRun:
     tensors = network.graph.tensors
-    specs = [
-        TensorSpec(
-            output,
-            tuple(held[output][0].shape),
-            _kind(tensors[tensor]),
-            tensors[tensor].quantization,
-            keys=network.keys.get(output, ()),
-        )
-        for output, tensor in network.output_names.items()
-        if held.get(output)
-    ]
     count = rows * max((len(batches) for batches in held.values()), default=0)
+    specs: list[TensorSpec] = []
     arrays: dict[str, Array] = {}
     lengths: dict[str, Array] = {}
-    for spec in specs:
-        batches = held[spec.name]
+    for output, end in network.output_names.items():
+        tensor, batches = tensors[end], held.get(output)
+        if not batches:
+            continue
+        dtype, keys = "string" if tensor.dtype == "object" else tensor.dtype, network.keys.get(output, ())
+        specs.append(TensorSpec(output, batches[0].shape, dtype, tensor.quantization, keys=keys))
         row = batches[0].shape[1:]  # what's found in one sample may be more than in another behind an axis of samples
         if vary and not all(array.ndim and array.shape == (rows, *row) for array in batches):
-            arrays[spec.name], known = as_rows(batches)
-            lengths[spec.name] = np.zeros(count, np.int64)
-            lengths[spec.name][::rows] = known  # of a batch, whose first sample stands for all
+            arrays[output], known = as_rows(batches)
+            lengths[output] = np.zeros(count, np.int64)
+            lengths[output][::rows] = known  # of a batch, whose first sample stands for all
         else:
-            arrays[spec.name] = _joined(batches, rows)
+            arrays[output] = _joined(batches, rows)
     return HeldRun(
         name=name,
         outputs=tuple(specs),
         folder=Path(),
         count=count,
-        quantized=quantized,
-        precision=precision,
         operators=len(network.graph.nodes),
         arithmetic=sum(node.op not in QUANTIZING for node in network.graph.nodes),
         rounds=any(tensor.quantization is not None for tensor in tensors.values())
         or any(node.op == "QuantizeLinear" for node in network.graph.nodes),
-        exact=exact,
         ordered=network.ordered,
         channels=network.channels,
         inputs=tuple(
@@ -198,11 +170,6 @@ def _run(
         held=arrays,
         rows=lengths,
     )
-
-
-def _kind(tensor: Tensor) -> str:
-    """The element type, as `TensorSpec` has it."""
-    return "string" if tensor.dtype == "object" else tensor.dtype
 
 
 def _joined(batches: list[Array], rows: int) -> Array:

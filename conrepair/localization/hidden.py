@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.evaluate.compare import ComparedOutputs
@@ -69,23 +69,22 @@ def explain_outputs(
     found: dict[str, float] = {}
     before = run.outputs((), inputs=False)
     guilty = [item.cut.pair for item in judged if item.guilty]
-    left = run.outputs(guilty)
-    cleared: set[str] = set()
+    known, cleared = list(guilty), list[str]()
+    left = run.outputs(known)
+    if left.differs and not left.unpaired:
+        answers.measure_rounding(first[0])  # what is left may be that
+        left = run.outputs(known)
     while left.differs and not left.unpaired and len(found) + len(cleared) < _MOST:
-        if not cleared:
-            answers.measure_rounding(first[0])  # what is left may be that
-            left = run.outputs([*guilty, *(run.pairs[name] for name in found)])
-            if not left.differs:
-                break
-        culprit = run.last_needed([*guilty, *(run.pairs[name] for name in (*found, *cleared))])
+        culprit = run.last_needed(known)
         if culprit is None or culprit[0] in {*found, *cleared}:
             break
         name, effect, rounding = culprit
         if effect > margin * rounding:
             found[name] = effect
         else:
-            cleared.add(name)
-        left = run.outputs([*guilty, *(run.pairs[name] for name in (*found, *cleared))])
+            cleared.append(name)
+        known.append(run.pairs[name])
+        left = run.outputs(known)
     if cleared:
         left = run.outputs([*guilty, *(run.pairs[name] for name in found)])
     marked = tuple(
@@ -114,9 +113,6 @@ class _Runs:
         self._right, self._given = first
         self._answers, self._judged = answers, judged
         target = self._given.network
-        self._names = {
-            name: tensor for name, tensor in target.output_names.items() if tensor not in target.graph.inputs
-        }
         own = {pair.target: pair for pair in alignment.pairs if pair.target not in target.graph.inputs}
         order = target.graph.order
         self._cuts = [own[name] for name in sorted(own, key=order.__getitem__)]
@@ -124,34 +120,27 @@ class _Runs:
         self.pairs = own | {pair.target: pair for pair in alignment.outputs if pair.target not in own}
         self._right.compute([pair.source for pair in (*self._inputs, *self.pairs.values())])
 
-    def outputs(
-        self, fed: Sequence[Pair], change: Callable[[str, Array], Array] | None = None, *, inputs: bool = True
-    ) -> ComparedOutputs:
+    def outputs(self, fed: Sequence[Pair], disturbed: str = "", *, inputs: bool = True) -> ComparedOutputs:
         """The outputs where the source's values are fed at some cuts; at an output, they are the result.
 
         Args:
             fed: The cuts.
-            change: What to make of the source's value of a tensor before it's fed.
+            disturbed: The source's tensor that's fed as if it were rounded a little more; "" for none.
             inputs: Whether the target's inputs are the source's, too, and not what the target is given.
         """
+        given = self._given.network.output_names
         fed = [*(self._inputs if inputs else ()), *fed]
-        isolated = Isolation(self._given.network, fed, list(dict.fromkeys(self._names.values())))
+        isolated = Isolation(self._given.network, fed, list(given.values()))
 
         def fetch(name: str) -> Array:
-            array = self._right[name]
-            return array if change is None else change(name, array)
+            return shaken(self._right[name]) if name == disturbed else self._right[name]
 
         values = dict(isolated.run(fetch, self._given.feeds))
         for pair in fed:
             if pair.target in values:
                 values[pair.target] = isolated.fed(fetch, self._given.feeds, pair.target)
-        given = self._given.network.output_names
-        return self._answers.compared(
-            {
-                name: values[tensor] if tensor in values else self._given.feeds[tensor]
-                for name, tensor in given.items()
-            }
-        )
+        values |= self._given.feeds
+        return self._answers.compared({name: values[tensor] for name, tensor in given.items()})
 
     def last_needed(self, known: Sequence[Pair]) -> tuple[str, float, float] | None:
         """The last cut that must be fed for the outputs to be right, and what depends on it.
@@ -181,11 +170,7 @@ class _Runs:
         known_right = culprit.target in self._judged and not self._judged[culprit.target].introduced
         if known_right or without > judging.LEFT * effect:
             return culprit.target, 0.0, 0.0  # it only tips the scales
-
-        def disturb(name: str, array: Array) -> Array:
-            return shaken(array) if name == culprit.source else array
-
-        return culprit.target, effect, _worst(self.outputs([*known, *before, culprit], disturb))
+        return culprit.target, effect, _worst(self.outputs([*known, *before, culprit], culprit.source))
 
     def _wrong_end(self, compared: ComparedOutputs) -> tuple[str, float, float] | None:
         """The output that's furthest off though everything before it is the source's."""

@@ -16,7 +16,6 @@ from rewritten_networks import opened
 from conrepair.evaluate.compare import ComparedOutputs, OutputComparison
 from conrepair.evaluate.pairing import OutputPair
 from conrepair.evaluate.verdict import Verdict
-from conrepair.graph.layer_graph import Array
 from conrepair.localization.hidden import Explained, _Runs
 from conrepair.localization.judgement import Judged
 from conrepair.localization.layout import layouts
@@ -153,10 +152,8 @@ class Runs(_Runs):
         self._judged = {}
         self._error, self._disturbed = error, disturbed
 
-    def outputs(
-        self, fed: Sequence[Pair], change: Callable[[str, Array], Array] | None = None, *, inputs: bool = True
-    ) -> ComparedOutputs:
-        error = self._error(frozenset(pair.target for pair in fed)) if change is None else self._disturbed
+    def outputs(self, fed: Sequence[Pair], disturbed: str = "", *, inputs: bool = True) -> ComparedOutputs:
+        error = self._disturbed if disturbed else self._error(frozenset(pair.target for pair in fed))
         return outputs(Verdict.FAULTY if error > 0.1 else Verdict.NOISE, error)
 
 
