@@ -19,7 +19,7 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.by_files import cut_of, harmless_pairs
 from conrepair.localization.diagnosis.diagnose import diagnose
-from conrepair.localization.diagnosis.region import Cuts, Region, region_of
+from conrepair.localization.diagnosis.region import Cuts, region_of
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
@@ -30,8 +30,7 @@ from conrepair.localization.pieces import Pieces
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.shelf import Shelf
 from conrepair.localization.static import differing_steps
-from conrepair.metrics.running_error import RunningError
-from conrepair.networks.network import Network
+from conrepair.metrics.running_error import relative_l2
 from conrepair.runtime.errors import InferenceError
 
 _OTHER_SIGN = "is much larger, of the other sign"
@@ -87,30 +86,24 @@ def latent_faults(
     right, given = first
     graphs = right.network.graph, given.network.graph
     alignment = dataclasses.replace(alignment, pairs=_with_repeated(graphs, alignment.pairs))
-    cuts = Cuts(graphs, alignment.pairs)
-    shown, network = dict[str, Latent](), CanonicalPieces(*graphs)
+    canonical = CanonicalPieces(*graphs)
     begins = [cut_of(pair) for pair in alignment.cuts if pair.source in graphs[0].inputs]
     ends = [cut_of(pair) for pair in alignment.pairs if pair.target in graphs[1].outputs]
-    if {cut.target for cut in ends} == {*graphs[1].outputs} and all(network.proven(begins, ends).ends):
+    if {cut.target for cut in ends} == {*graphs[1].outputs} and all(canonical.proven(begins, ends).ends):
         return []  # whatever they're fed
     # A condition may differ where no answer does: for ties and other masks, only what is made of it is compared.
     answers = dataclasses.replace(alignment, pairs=tuple(pair for pair in alignment.pairs if _is_answer(right, pair)))
-    open_ones = _unproven(graphs, network, alignment)
-    of_answers = open_ones if answers.pairs == alignment.pairs else _unproven(graphs, network, answers)
-    for among, unproven, sizes in ((alignment, open_ones, [*_SIZES]), (answers, of_answers, [_MET, _TURNED])):
-        known, could = set(among.pairs), _reading_alike(Cuts(graphs, among.pairs), among, unproven)
-        wanted = {
-            item.cut.pair.target: item
-            for item in judged
-            if not item.guilty and item.cut.pair in known and item.cut.pair.target in could
-        }
-        found = (_differing(first, among, wanted, size, folder) for size in sizes if wanted)
+    every = _Pieces(first, alignment, canonical)
+    of_answers = every if answers.pairs == alignment.pairs else _Pieces(first, answers, canonical)
+    shown = dict[str, Latent]()
+    for pieces, sizes in ((every, [*_SIZES]), (of_answers, [_MET, _TURNED])):
+        wanted = pieces.reading_alike(judged)
+        found = (pieces.differing(wanted, size, folder) for size in sizes if wanted)
         for latent in itertools.chain.from_iterable(found):
             name = latent.piece.judged.cut.pair.target
             if name not in shown or latent.piece.judged.introduced > shown[name].piece.judged.introduced:
                 shown[name] = latent
-    unshown = [item for item in judged if item.cut.pair.target in open_ones]
-    shown |= _static(first, alignment, unshown, shown, cuts)
+    shown |= every.static([item for item in judged if item.cut.pair.target in every.unproven], shown)
     return [shown[name] for name in sorted(shown, key=given.network.graph.order.__getitem__)]
 
 
@@ -135,151 +128,162 @@ def _is_answer(right: Activations, pair: Pair) -> bool:
     )
 
 
-def _static(
-    first: tuple[Activations, Activations],
-    alignment: Alignment,
-    judged: Sequence[Judged],
-    shown: Collection[str],
-    cuts: Cuts,
-) -> dict[str, Latent]:
-    """What has other parameters, and gives the same for whatever was tried."""
-    right, known = first[0], set(alignment.pairs)
-    # Where something is wrong, all behind it may lie otherwise for that, and numbers with it.
-    found, is_right = {}, not any(item.guilty for item in judged)
-    for item in judged:
-        if item.guilty or item.cut.pair not in known or item.cut.pair.target in shown:
-            continue
-        sides = cuts.sides(item.cut.pair)
-        error, steps = differing_steps(*sides)
-        if not error or any(_is_taken_back(first, alignment, item.cut.pair, one, two) for one, two in steps):
-            continue
-        at_end = all(two is not None and two.outputs[0] == item.cut.pair.target for _, two in steps)
-        if not (is_right and at_end and _gives_the_same(first, alignment, item, sides[0].begins)):
-            found[item.cut.pair.target] = dataclasses.replace(item, introduced=error, guilty=True)
-    if not found:
-        return {}
-    right.compute([item.cut.pair.source for item in found.values()])
-    words = "files differ, and results don't on these inputs"
-    return {
-        item.cut.pair.target: _diagnosed(item, region(), words)
-        for item, _, region in _isolated(first, alignment, found, right.__getitem__, right.__getitem__)
-    }
+class _Pieces:
+    """Pieces of both networks, to be fed other values."""
 
+    def __init__(
+        self, first: tuple[Activations, Activations], alignment: Alignment, canonical: CanonicalPieces
+    ) -> None:
+        self._right, self._given = first
+        self._source, self._target = self._right.network, self._given.network
+        self._graphs = self._source.graph, self._target.graph
+        self._alignment, self._canonical = alignment, canonical
+        self._cuts = Cuts(self._graphs, alignment.pairs)
 
-def _is_taken_back(
-    first: tuple[Activations, Activations], alignment: Alignment, end: Pair, one: Step | None, two: Step | None
-) -> bool:
-    """Whether the piece uses the very values that differ, and gives the same: what follows in it undoes that.
+    @functools.cached_property
+    def unproven(self) -> set[str]:
+        """Pairs, by the target's tensors, that the files don't prove, nor what reads them where they're no pairs."""
+        cuts = sorted(self._alignment.cuts, key=lambda pair: self._graphs[1].order[pair.target])
+        proven, inputs = self._canonical.proven([cut_of(pair) for pair in cuts]).targets, {*self._graphs[0].inputs}
+        left = [pair for pair in self._alignment.pairs if pair.target not in proven and pair.source not in inputs]
+        harmless = harmless_pairs(self._graphs, self._canonical, cuts, left) if left else set[str]()
+        return {pair.target for pair in left} - harmless
 
-    Rows of weights in another order are read in that order; a kernel that is turned stands before a mean. Then a
-    mixture of both sides' values shows. Where nothing reads those values (a channel that ReLU always cuts off), it
-    shows as little as they do themselves.
-    """
-    right, given = first
-    if one is None or two is None or two.outputs[0] == end.target:
+    def reading_alike(self, judged: Sequence[Judged]) -> dict[str, Judged]:
+        """Cuts that aren't guilty and aren't proven, by the target's tensors, of those that read the same tensors.
+
+        A target that reads what the source's layers in front compute from would be fed other values than these give.
+        """
+        partners = {pair.target: pair.source for pair in self._alignment.cuts}
+        could = set()
+        for pair in self._alignment.pairs:
+            if pair.target in self.unproven:
+                source, target = self._cuts.sides(pair)
+                if {partners.get(begin) for begin in target.begins} <= {*source.begins}:
+                    could.add(pair.target)
+        return {name: item for name, item in self._innocent(judged).items() if name in could}
+
+    def _innocent(self, judged: Sequence[Judged]) -> dict[str, Judged]:
+        known = set(self._alignment.pairs)
+        return {item.cut.pair.target: item for item in judged if not item.guilty and item.cut.pair in known}
+
+    def static(self, judged: Sequence[Judged], shown: Collection[str]) -> dict[str, Latent]:
+        """What has other parameters, and gives the same for whatever was tried."""
+        # Where something is wrong, all behind it may lie otherwise for that, and numbers with it.
+        found, is_right = {}, not any(item.guilty for item in judged)
+        for name, item in self._innocent(judged).items():
+            if name in shown:
+                continue
+            sides = self._cuts.sides(item.cut.pair)
+            error, steps = differing_steps(*sides)
+            if not error or any(self._is_taken_back(item.cut.pair, one, two) for one, two in steps):
+                continue
+            at_end = all(two is not None and two.outputs[0] == name for _, two in steps)
+            if not (is_right and at_end and self._gives_the_same(item.cut.pair, sides[0].begins)):
+                found[name] = dataclasses.replace(item, introduced=error, guilty=True)
+        if not found:
+            return {}
+        self._right.compute([item.cut.pair.source for item in found.values()])
+        words = "files differ, and results don't on these inputs"
+        tried = self._tried(found, self._right.__getitem__, self._right.__getitem__)
+        return {item.cut.pair.target: latent(item, words) for item, _, latent in tried}
+
+    def _is_taken_back(self, end: Pair, one: Step | None, two: Step | None) -> bool:
+        """Whether the piece uses the very values that differ, and gives the same: what follows in it undoes that.
+
+        Rows of weights in another order are read in that order; a kernel that is turned stands before a mean. Then a
+        mixture of both sides' values shows. Where nothing reads those values (a channel that ReLU always cuts off),
+        it shows as little as they do themselves.
+        """
+        if one is None or two is None or two.outputs[0] == end.target:
+            return False
+        inner = two.outputs[0]
+        if not self._graphs[1].tensors[inner].observable:  # nobody can put other values there
+            return False
+        isolated = Isolation(self._target, self._alignment.pairs, [inner, end.target])
+        fetch = functools.partial(isolated.fed, self._right.__getitem__, self._given.feeds)
+        as_is = dict(isolated.attempt(self._right.__getitem__, self._given.feeds))
+        self._right.compute([one.outputs[0]])
+        ours, theirs = self._right[one.outputs[0]], as_is.get(inner)
+        if theirs is None or theirs.shape != ours.shape or end.target not in as_is:
+            return False
+        mixed = np.where(np.random.default_rng(0).random(ours.shape) < _HALF, ours, theirs)
+        cuts = [*self._graphs[1].inputs, *(pair.target for pair in self._alignment.pairs), inner]
+        behind = Pieces.between(self._target, cuts, [end.target])
+        found = dict(behind.attempt(lambda name: mixed if name == inner else fetch(name)))
+        return end.target in found and relative_l2(as_is[end.target], found[end.target]) > pairing.EQUAL
+
+    def _gives_the_same(self, pair: Pair, begins: Collection[str]) -> bool:
+        """Whether both sides give the same of whatever real numbers they read: rows of weights in the order of these.
+
+        Of what the networks are fed nothing else is known than the samples.
+        """
+        right = self._right
+        if any(name in self._graphs[0].inputs or right[name].dtype.kind != "f" for name in begins):
+            return False
+        generator, drawn = np.random.default_rng(0), dict[str, Array]()
+
+        def draw(name: str) -> Array:
+            array = right[name]
+            return drawn.setdefault(name, generator.standard_normal(array.shape).astype(array.dtype))
+
+        for _, expected in self._expected([pair.source], draw):
+            isolated = Isolation(self._target, self._alignment.cuts, [pair.target])
+            for _, array in isolated.attempt(draw, self._given.feeds):
+                if 0 < array.size == expected.size:
+                    return relative_l2(expected, pair.layout.to_source(array)) <= _ROUNDED
         return False
-    if not given.network.graph.tensors[two.outputs[0]].observable:  # nobody can put other values there
-        return False
-    isolated = Isolation(given.network, alignment.pairs, [end.target])
-    fetch = functools.partial(isolated.fed, right.__getitem__, given.feeds)
-    cuts = [*given.network.graph.inputs, *(pair.target for pair in alignment.pairs)]
-    as_is = dict(Pieces.between(given.network, cuts, [two.outputs[0], end.target]).attempt(fetch))
-    right.compute([one.outputs[0]])
-    ours, theirs = right[one.outputs[0]], as_is.get(two.outputs[0])
-    if theirs is None or theirs.shape != ours.shape or end.target not in as_is:
-        return False
-    mixed = np.where(np.random.default_rng(0).random(ours.shape) < _HALF, ours, theirs)
-    behind = Pieces.between(given.network, [*cuts, two.outputs[0]], [end.target])
-    error = RunningError()
-    for _, array in behind.attempt(lambda name: mixed if name == two.outputs[0] else fetch(name)):
-        error.add(as_is[end.target], array)
-    return error.relative_l2 > pairing.EQUAL
 
+    def _expected(self, ends: Sequence[str], fetch: Callable[[str], Array]) -> Iterator[tuple[str, Array]]:
+        """What the source gives of other values; some pieces take no others."""
+        fed = dict.fromkeys([*self._graphs[0].inputs, *(pair.source for pair in self._alignment.pairs)])
+        return Pieces.between(self._source, fed, ends).attempt(fetch)
 
-def _gives_the_same(
-    first: tuple[Activations, Activations], alignment: Alignment, item: Judged, begins: Collection[str]
-) -> bool:
-    """Whether both sides give the same of whatever real numbers they read: rows of weights in the order of these.
+    def differing(self, wanted: Mapping[str, Judged], size: str, folder: Path) -> Iterator[Latent]:
+        """What differs where values are of another size."""
+        turned = size == _TURNED
+        changed = _turned(self._right, self._alignment, folder) if turned else _changed(self._right, size)
+        if changed is None:
+            return
+        expected = Shelf(folder / "latent")
+        names = dict.fromkeys(item.cut.pair.source for item in wanted.values())
+        expected.put_all(self._expected([name for name in names if name not in self._graphs[0].inputs], changed))
+        for item, array, latent in self._tried(wanted, changed, expected.__getitem__):
+            pair = item.cut.pair
+            size_there = expected[pair.source].size if pair.source in expected else None
+            if array.size != size_there or not np.isfinite(array).all():
+                continue
+            sides = expected[pair.source], pair.layout.to_source(array)
+            error = relative_l2(*(_read(self._graphs[0], pair.source, np.asarray(side)) for side in sides))
+            # Not what a few large numbers hide: of values this large others become as small as rounding (SiLU's of
+            # -200).
+            if error > max(pairing.EQUAL, _MARGIN * item.floor):
+                judged = dataclasses.replace(item, introduced=error, guilty=True)
+                yield latent(judged, f"where what it reads {size}, results differ by {error:.2g}")
 
-    Of what the networks are fed nothing else is known than the samples.
-    """
-    right, source, pair = first[0], first[0].network, item.cut.pair
-    if any(name in source.graph.inputs or right[name].dtype.kind != "f" for name in begins):
-        return False
-    generator, drawn = np.random.default_rng(0), dict[str, Array]()
+    def _tried(
+        self, wanted: Mapping[str, Judged], fetch: Callable[[str], Array], expected: Callable[[str], Array]
+    ) -> Iterator[tuple[Judged, Array, Callable[[Judged, str], Latent]]]:
+        """Feed the target's pieces, and give what each computes, and what makes a fault of it.
 
-    def draw(name: str) -> Array:
-        array = right[name]
-        return drawn.setdefault(name, generator.standard_normal(array.shape).astype(array.dtype))
+        Args:
+            wanted: Cuts, by the target's tensors.
+            fetch: What pieces are fed, by the source's tensors.
+            expected: What the source gives then.
+        """
+        isolated = Isolation(self._target, self._alignment.cuts, list(wanted))
+        fed, constants = functools.partial(isolated.fed, fetch, self._given.feeds), self._right.constants()
 
-    expected = dict(Pieces.between(source, _fed(source, alignment), [pair.source]).attempt(draw))
-    error = RunningError()
-    for _, array, _ in (
-        _isolated(first, alignment, {pair.target: item}, draw, expected.__getitem__) if expected else ()
-    ):
-        if array.size == expected[pair.source].size:
-            error.add(expected[pair.source], pair.layout.to_source(array))
-    return bool(error.count) and error.relative_l2 <= _ROUNDED
+        def latent(array: Array, item: Judged, words: str) -> Latent:
+            pair = item.cut.pair
+            values = np.array(expected(pair.source)), pair.layout.to_source(np.array(array))
+            region = region_of(self._graphs, self._alignment.cuts, pair, *values, fed, constants)
+            fault = diagnose(region, item)
+            evidence = (fault.evidence[0], f"no sample shows it: {words}", *fault.evidence[1:])
+            return Latent(dataclasses.replace(fault, evidence=evidence), Guilty(region, item))
 
-
-def _fed(source: Network, alignment: Alignment) -> list[str]:
-    return list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in alignment.pairs)]))
-
-
-def _unproven(graphs: tuple[LayerGraph, LayerGraph], network: CanonicalPieces, alignment: Alignment) -> set[str]:
-    """Pairs, by the target's tensors, that the files don't prove, nor what reads them where they're no pairs."""
-    cuts = sorted(alignment.cuts, key=lambda pair: graphs[1].order[pair.target])
-    proven, inputs = network.proven([cut_of(pair) for pair in cuts]).targets, {*graphs[0].inputs}
-    left = [pair for pair in alignment.pairs if pair.target not in proven and pair.source not in inputs]
-    harmless = harmless_pairs(graphs, network, cuts, left) if left else set[str]()
-    return {pair.target for pair in left} - harmless
-
-
-def _reading_alike(cuts: Cuts, alignment: Alignment, targets: Collection[str]) -> set[str]:
-    """Of some pairs those that read the same tensors.
-
-    A target that reads what the source's layers in front compute from would be fed other values than these give.
-    """
-    partners = {pair.target: pair.source for pair in alignment.cuts}
-    sides = ((pair.target, cuts.sides(pair)) for pair in alignment.pairs if pair.target in targets)
-    return {
-        name
-        for name, (source, target) in sides
-        if {partners.get(begin) for begin in target.begins} <= {*source.begins}
-    }
-
-
-def _differing(
-    first: tuple[Activations, Activations],
-    alignment: Alignment,
-    wanted: dict[str, Judged],
-    size: str,
-    folder: Path,
-) -> list[Latent]:
-    right, source = first[0], first[0].network
-    changed = _turned(right, alignment, folder) if size == _TURNED else _changed(right, size)
-    if changed is None:
-        return []
-    expected = Shelf(folder / "latent")
-    names = dict.fromkeys(item.cut.pair.source for item in wanted.values())
-    ends = [name for name in names if name not in source.graph.inputs]
-    expected.put_all(Pieces.between(source, _fed(source, alignment), ends).attempt(changed))  # some take no others
-    found = []
-    for item, array, region in _isolated(first, alignment, wanted, changed, expected.__getitem__):
-        pair = item.cut.pair
-        size_there = expected[pair.source].size if pair.source in expected else None
-        if array.size != size_there or not np.isfinite(array).all():
-            continue
-        error = RunningError()
-        sides = expected[pair.source], pair.layout.to_source(array)
-        error.add(*(_read(source.graph, pair.source, np.asarray(side)) for side in sides))
-        # Not what a few large numbers hide: of values this large others become as small as rounding (SiLU's of -200).
-        if error.relative_l2 <= max(pairing.EQUAL, _MARGIN * item.floor):
-            continue
-        judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
-        words = f"where what it reads {size}, results differ by {error.relative_l2:.2g}"
-        found.append(_diagnosed(judged, region(), words))
-    return found
+        for name, array in isolated.attempt(fetch, self._given.feeds):
+            yield wanted[name], array, functools.partial(latent, array)
 
 
 def _read(graph: LayerGraph, name: str, array: Array) -> Array:
@@ -289,41 +293,6 @@ def _read(graph: LayerGraph, name: str, array: Array) -> Array:
     if not array.size or not isinstance(axis, int) or name in graph.outputs or not -array.ndim <= axis < array.ndim:
         return array
     return np.maximum(array, array.max(axis, keepdims=True) - _UNSEEN)  # type: ignore[no-any-return]
-
-
-def _isolated(
-    first: tuple[Activations, Activations],
-    alignment: Alignment,
-    wanted: Mapping[str, Judged],
-    fetch: Callable[[str], Array],
-    expected: Callable[[str], Array],
-) -> Iterator[tuple[Judged, Array, Callable[[], Region]]]:
-    """Feed the target's pieces, and give what each computes, and the region that it is.
-
-    Args:
-        first: A batch through both.
-        alignment: Of both.
-        wanted: Cuts, by the target's tensors.
-        fetch: What pieces are fed, by the source's tensors.
-        expected: What the source gives then.
-    """
-    right, given = first
-    graphs = right.network.graph, given.network.graph
-    isolated = Isolation(given.network, alignment.cuts, list(wanted))
-    fed, constants = functools.partial(isolated.fed, fetch, given.feeds), right.constants()
-
-    def region(pair: Pair, array: Array) -> Region:
-        values = np.array(expected(pair.source)), pair.layout.to_source(np.array(array))
-        return region_of(graphs, alignment.cuts, pair, *values, fed, constants)
-
-    for name, array in isolated.attempt(fetch, given.feeds):
-        yield wanted[name], array, functools.partial(region, wanted[name].cut.pair, array)
-
-
-def _diagnosed(item: Judged, region: Region, words: str) -> Latent:
-    fault = diagnose(region, item)
-    evidence = (fault.evidence[0], f"no sample shows it: {words}", *fault.evidence[1:])
-    return Latent(dataclasses.replace(fault, evidence=evidence), Guilty(region, item))
 
 
 def _changed(right: Activations, size: str) -> Callable[[str], Array]:
