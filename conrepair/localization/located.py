@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.data.feeds import Feeds as NamedFeeds
@@ -59,8 +60,9 @@ def _grouped(faults: Sequence[tuple[LocatedFault, tuple[str, ...]]]) -> list[Loc
     groups: dict[tuple[str, ...], list[LocatedFault]] = {}
     for fault, key in faults:
         groups.setdefault(key, []).append(fault)
-    merged = [_together(sorted(group, key=_error, reverse=True)) for group in groups.values()]
-    return sorted(merged, key=_error, reverse=True)
+    introduced = operator.attrgetter("introduced_error")
+    merged = [_together(sorted(group, key=introduced, reverse=True)) for group in groups.values()]
+    return sorted(merged, key=introduced, reverse=True)
 
 
 def _together(group: Sequence[LocatedFault]) -> LocatedFault:
@@ -79,10 +81,6 @@ def _together(group: Sequence[LocatedFault]) -> LocatedFault:
 
 def _union(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for group in groups for item in group))
-
-
-def _error(fault: LocatedFault) -> float:
-    return fault.introduced_error
 
 
 # Another training state of the same network: all its numbers are a little off, which is one thing to say.
@@ -162,31 +160,31 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     source, target = right.network, given.network
     guilty = [item for item in judged if item.guilty]
     outputs = _outputs(source, target, alignment)
-    compared = {(pair.source, pair.target) for pair in (*alignment.pairs, *alignment.outputs)}
-    loose = any((ours, theirs) not in compared for _, _, ours, theirs in outputs)
+    known = {(pair.source, pair.target): pair for pair in (*alignment.pairs, *alignment.outputs)}
+    loose = any((ours, theirs) not in known for _, _, ours, theirs in outputs)
     if not guilty and not loose and len(source.output_names) == len(target.output_names):
         return Located()
-    paired = [pair.source for pair in (*alignment.pairs, *alignment.outputs)]
-    right.compute([*paired, *(ours for _, _, ours, _ in outputs)])
+    right.compute([*(ours for ours, _ in known), *(ours for _, _, ours, _ in outputs)])
     ends = [item.cut.pair.target for item in guilty] + [theirs for _, _, _, theirs in outputs]
     isolated = Isolation(target, alignment.pairs, list(dict.fromkeys(ends)))
     computed = dict(isolated.run(right.__getitem__, given.feeds))
     answers = [
-        Answer(one, two, ours, theirs, right[ours], _as_expected(computed[theirs], alignment, ours, theirs))
+        Answer(one, two, ours, theirs, right[ours], _fit(computed[theirs], known.get((ours, theirs))))
         for one, two, ours, theirs in outputs
     ]
-    graphs = source.graph, target.graph
+    graphs, constants = (source.graph, target.graph), right.constants()
     fed = functools.partial(isolated.fed, right.__getitem__, given.feeds)
-    region = functools.partial(
-        region_of,
-        graphs,
-        alignment.cuts,
-        fed=fed,
-        constants=right.constants(),
-        trial=isolated.trial,
-        value=functools.partial(_value, right),
-    )
-    pieces = [_piece(region, item, right, computed) for item in guilty]
+
+    def value(name: str) -> Array:
+        right.compute([name])
+        return right[name]
+
+    def piece_of(item: Judged) -> Guilty:
+        pair = item.cut.pair
+        values = right[pair.source], _fit(computed[pair.target], pair)
+        return Guilty(region_of(graphs, alignment.cuts, pair, *values, fed, constants, isolated.trial, value), item)
+
+    pieces = list(map(piece_of, guilty))
     each = [item for piece in pieces for item in _diagnosed(piece)]
     layers = [item.fault.target_layers[0] for item in each if not item.alone]
     faults = merge([(item.fault, item.cause) for item in _as_one_training(each, target.graph)], layers)
@@ -194,18 +192,6 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     faults = _with_exchanged_inputs(target, faults, answers, given.feeds)
     found = [*misfits(source, target, alignment, answers), *faults]
     return Located(tuple(sorted(found, key=lambda fault: -fault.introduced_error)), tuple(pieces))
-
-
-def _value(right: Activations, name: str) -> Array:
-    right.compute([name])
-    return right[name]
-
-
-def _piece(
-    region: Callable[[Pair, Array, Array], Region], item: Judged, right: Activations, computed: dict[str, Array]
-) -> Guilty:
-    pair = item.cut.pair
-    return Guilty(region(pair, right[pair.source], _fit(computed[pair.target], pair)), item)
 
 
 def _diagnosed(piece: Guilty) -> list[Diagnosis]:
@@ -226,16 +212,11 @@ def _outputs(source: Network, target: Network, alignment: Alignment) -> list[tup
     return found
 
 
-def _as_expected(array: Array, alignment: Alignment, source: str, target: str) -> Array:
+def _fit(array: Array, pair: Pair | None) -> Array:
     """In the source's layout where that's known."""
-    for pair in (*alignment.pairs, *alignment.outputs):
-        if (pair.source, pair.target) == (source, target):
-            return _fit(array, pair)
-    return array
-
-
-def _fit(array: Array, pair: Pair) -> Array:
-    return pair.layout.to_source(array) if array.size == math.prod(pair.layout.source) else array
+    if pair is None or array.size != math.prod(pair.layout.source):
+        return array
+    return pair.layout.to_source(array)
 
 
 def exchanged_behind(ends: Sequence[Pair], faults: Sequence[LocatedFault]) -> Iterator[str]:
