@@ -71,12 +71,11 @@ def kept_pieces(
     lost = {pair.target for pair in cuts} - {pair.target for pair in kept} - stand_ins.keys()
     if lost or len(found) < len(ends):
         return None
-    held = [(name, name) for name in (*(pair.target for pair in kept), *before.inputs)]
-    held += [(one.target, two.target) for one, two in zip(ends, found, strict=True)]
-    if any(before.tensors[one].shape != after.tensors[two].shape for one, two in held):
+    others = {one.target: two.target for one, two in zip(ends, found, strict=True)}
+    held = {name: name for name in (*(pair.target for pair in kept), *before.inputs)} | others
+    if any(before.tensors[one].shape != after.tensors[two].shape for one, two in held.items()):
         return None
-    taken_out = {one.target: two.target for one, two in zip(ends, found, strict=True) if one.target != two.target}
-    contents = _contents(before, taken_out), _contents(after, {})
+    contents = _contents(before, others), _contents(after, {})
     changed = {name for name in contents[0] | contents[1] if contents[0].get(name) != contents[1].get(name)}
     inside = [*_between(before, cuts, ends), *_between(after, kept, found)]
     if any(node.op in MOVES and not changed.isdisjoint(node.outputs) for node in inside):

@@ -39,8 +39,8 @@ def compared_by_files(source: Network, target: Network) -> Localization:
         "equivalent" where it's proven, "undecided" elsewhere, with what differs between the files as faults.
     """
     graphs, pieces = (source.graph, target.graph), Pieces(source.graph, target.graph)
-    inputs = [_ends(source, target, names) for names in _named(source.input_names, target.input_names)]
-    outputs = [_ends(source, target, names) for names in _named(source.output_names, target.output_names)]
+    inputs = list(_ends(source, target, source.input_names, target.input_names))
+    outputs = list(_ends(source, target, source.output_names, target.output_names))
     whole = pieces.proven([cut_of(pair) for pair in inputs], [cut_of(pair) for pair in outputs])
     count = len({node.layer for node in target.graph.nodes})
     if len(outputs) == len(target.output_names) == len(source.output_names) and all(whole.ends):
@@ -86,22 +86,16 @@ def cut_of(pair: Pair) -> Cut:
     return Cut(pair.source, pair.target, [(way.view, way.axes, way.target) for way in ways])
 
 
-def _named(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Tensors of both networks' inputs, or outputs, that stand for one another."""
-    for one, two in named_alike(list(ours), list(theirs)):
-        yield ours[one], theirs[two]
-
-
-def _ends(source: Network, target: Network, names: tuple[str, str]) -> Pair:
-    """An input, or an output, of both: as it lies, or with the channels where the target's format has them."""
-    one, two = (
-        tuple(side.graph.tensors[name].shape or ()) for side, name in zip((source, target), names, strict=True)
-    )
-    plain = Layout(one, one, tuple(range(len(one))), one)
-    order = channels_first(len(one)) if source.channels == "last" else channels_last(len(one))
-    moved = {source.channels, target.channels} == {"first", "last"} and len(one) >= _PICTURE and one != two
-    turned = moved and tuple(one[axis] for axis in order) == two
-    return Pair(*names, Layout(one, one, order, two) if turned else plain, 1.0, "their names")
+def _ends(source: Network, target: Network, ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[Pair]:
+    """Inputs, or outputs, of both: as they lie, or with the channels where the target's format has them."""
+    for name, other in named_alike(list(ours), list(theirs)):
+        one, two = source.graph.tensors[ours[name]].shape or (), target.graph.tensors[theirs[other]].shape or ()
+        layout = Layout(one, one, tuple(range(len(one))), one)
+        order = channels_first(len(one)) if source.channels == "last" else channels_last(len(one))
+        moved = {source.channels, target.channels} == {"first", "last"} and len(one) >= _PICTURE and one != two
+        if moved and tuple(one[axis] for axis in order) == two:
+            layout = Layout(one, one, order, two)
+        yield Pair(ours[name], theirs[other], layout, 1.0, "their names")
 
 
 def _inner(graphs: tuple[LayerGraph, LayerGraph], whole: Proven) -> Iterator[Pair]:

@@ -40,7 +40,7 @@ def with_other_layers(
         judged: All of them, of a quantized target.
     """
     cuts = Cuts(graphs, pairs)
-    return [replace(item, guilty=True) if not item.guilty and _is_wrong(cuts, item) else item for item in judged]
+    return [replace(item, guilty=item.guilty or _is_wrong(cuts, item)) for item in judged]
 
 
 def _is_wrong(cuts: Cuts, item: Judged) -> bool:
@@ -75,11 +75,9 @@ def _is_written_otherwise(cuts: Cuts, item: Judged) -> bool:
 def _differ(ours: Step, theirs: Step, item: Judged, layouts: Mapping[int, Layout], *, folded: bool) -> bool:
     if any(differing.name in _WINDOWS for differing in attribute_differences(ours, theirs, layouts)):
         return True
-    for _, right, given in _few_bits(ours, theirs) if not folded else ():
-        # Nothing behind a gate takes a factor of its weights back, and all that's added there hides some of it.
-        if _differs_plainly(right, given, math.inf if theirs.op in GATES else judging.WEIGHT * item.introduced):
-            return True
-    return False
+    # Nothing behind a gate takes a factor of its weights back, and all that's added there hides some of it.
+    most = math.inf if theirs.op in GATES else judging.WEIGHT * item.introduced
+    return not folded and any(_differs_plainly(right, given, most) for _, right, given in _few_bits(ours, theirs))
 
 
 def _differs_plainly(right: Parameter, given: Parameter, most: float) -> bool:

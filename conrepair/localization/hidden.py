@@ -87,11 +87,10 @@ def explain_outputs(
         left = run.outputs(known)
     if cleared:
         left = run.outputs([*guilty, *(run.pairs[name] for name in found)])
+    effects = (None if item.guilty else found.get(item.cut.pair.target) for item in judged)
     marked = tuple(
-        dataclasses.replace(item, guilty=True, effect=found[item.cut.pair.target])
-        if not item.guilty and item.cut.pair.target in found
-        else item
-        for item in judged
+        item if effect is None else dataclasses.replace(item, guilty=True, effect=effect)
+        for item, effect in zip(judged, effects, strict=True)
     )
     return Explained(marked, before, left, tuple(cleared))
 
@@ -112,11 +111,10 @@ class _Runs:
     ) -> None:
         self._right, self._given = first
         self._answers, self._judged = answers, judged
-        target = self._given.network
-        own = {pair.target: pair for pair in alignment.pairs if pair.target not in target.graph.inputs}
-        order = target.graph.order
-        self._cuts = [own[name] for name in sorted(own, key=order.__getitem__)]
-        self._inputs = [pair for pair in alignment.pairs if pair.target in target.graph.inputs]
+        graph = self._given.network.graph
+        own = {pair.target: pair for pair in alignment.pairs if pair.target not in graph.inputs}
+        self._cuts = sorted(own.values(), key=lambda pair: graph.order[pair.target])
+        self._inputs = [pair for pair in alignment.pairs if pair.target in graph.inputs]
         self.pairs = own | {pair.target: pair for pair in alignment.outputs if pair.target not in own}
         self._right.compute([pair.source for pair in (*self._inputs, *self.pairs.values())])
 

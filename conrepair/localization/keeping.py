@@ -98,17 +98,14 @@ def _compared(kept: KeptLayer, one: Values, two: Values, axis: int) -> KeptLayer
     """With elements, and pictures: of the sample that differs most where a sample has more than one axis."""
     difference = _difference(one, two)
     worst = _worst(one, two, difference)
-    sample, has_channels = None, one.ndim >= 4
-    if one.ndim > 2:
-        sample = int(np.argmax(_mean_squares(difference)))
-        one, difference = one[sample], difference[sample]
-    if has_channels:
-        one, difference = np.moveaxis(one, axis - 1, 0), np.moveaxis(difference, axis - 1, 0)
-    else:
-        one, difference = one[None], difference[None]
-    errors = np.sqrt(_mean_squares(difference))
+    sides, has_channels = [one, difference], one.ndim >= 4
+    sample = int(np.argmax(_mean_squares(difference))) if one.ndim > 2 else None
+    if sample is not None:
+        sides = [side[sample] for side in sides]
+    channels = [np.moveaxis(side, axis - 1, 0) if has_channels else side[None] for side in sides]
+    errors = np.sqrt(_mean_squares(channels[1]))
     chosen = np.argsort(-errors, kind="stable")[:_PICTURES]
-    maps = [_shrunk(_flat(one[place]), _flat(difference[place])) for place in chosen]
+    maps = [_shrunk(*(_flat(side[place]) for side in channels)) for place in chosen]
     scales = _largest([values for values, _ in maps]), _largest([more for _, more in maps])
     pictures = [
         Picture(

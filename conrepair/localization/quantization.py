@@ -146,8 +146,7 @@ class QuantizationErrors:
             return end.introduced.reference_rms
         if name not in self._sizes:
             self._given.compute([name])
-            values = self._given[name]
-            self._sizes[name] = _rms(values)
+            self._sizes[name] = _rms(self._given[name])
         return self._sizes[name]
 
     def _cut_of(self, name: str) -> Cut | None:
@@ -178,9 +177,7 @@ class QuantizationErrors:
         others = []
         for name, tensor in self._target.tensors.items():
             producer = self._target.producers.get(name)
-            if tensor.stored is None or not tensor.observable:
-                continue
-            if producer is None or producer.op in _OWN_RANGE:
+            if tensor.stored is None or not tensor.observable or producer is None or producer.op in _OWN_RANGE:
                 continue
             cut = self._cut_of(name)
             if cut is not None:
@@ -235,17 +232,14 @@ def rounding_error(parameter: Parameter, values: Array) -> float:
 def _mean_step(parameter: Parameter, values: Array) -> float:
     """How far apart numbers are that a parameter holds, at most as far as its bits make it for some values."""
     steps = np.abs(np.asarray(parameter.scales, dtype=np.float64))
-    step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
+    step = _rms(steps) if steps.size else float(_is_stored_whole(parameter))
     bits = parameter.bits or (_BITS_OF_WHOLE if _is_stored_whole(parameter) else 0)
     if 0 < bits <= MOST_BITS and values.size:
         levels = 2 ** (bits - 1 - _leaves_a_bit(parameter)) - 1
         step = min(step, float(np.abs(values).max()) / levels)
-        ways = [
-            np.minimum(way.steps, np.abs(way.rows(values)).max(axis=1) / levels)
-            for way in slices_of(parameter, values.shape)
-        ]
-        if ways:
-            step = min(step, max(float(np.sqrt(np.mean(fine**2))) for fine in ways))
+        ways = slices_of(parameter, values.shape)
+        fine = (np.minimum(way.steps, np.abs(way.rows(values)).max(axis=1) / levels) for way in ways)
+        step = min(step, max(map(_rms, fine), default=step))
     return step
 
 
@@ -297,11 +291,7 @@ def beyond_drawn(cuts: Sequence[Cut]) -> float:
 
 def _quantizes_activations(graph: LayerGraph) -> bool:
     """Whether layers with quantized weights read quantized activations, most of them; or there are no such layers."""
-    reading = [
-        node.inputs[0]
-        for node in graph.nodes
-        if node.inputs and any(item.bits or _is_stored_whole(item) for item in node.parameters.values())
-    ]
+    reading = [node.inputs[0] for node in graph.nodes if node.inputs and _rounded(node)]
     producers = (graph.producers.get(name) for name in reading)
     dequantized = [producer is not None and producer.op == "DequantizeLinear" for producer in producers]
     quantized = [graph.tensors[name].quantization is not None for name in reading if name]
