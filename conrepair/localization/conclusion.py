@@ -125,11 +125,8 @@ def fault_words(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
 
 
 def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: Coverage) -> str:
-    told = (
-        "nothing can be told from the outputs"
-        if compared.verdict is Verdict.UNDECIDED
-        else "yet the outputs are wrong"
-    )
+    undecided = compared.verdict is Verdict.UNDECIDED
+    told = "nothing can be told from the outputs" if undecided else "yet the outputs are wrong"
     words = [f"no layer introduces more than rounding explains, and {told}: {compared.reason}"]
     if explained is not None and explained.by_rounding:
         cuts = ", ".join(f"`{name}`" for name in explained.by_rounding[:_NAMED])

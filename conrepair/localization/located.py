@@ -7,7 +7,7 @@ import math
 import operator
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.data.feeds import Feeds as NamedFeeds
@@ -46,19 +46,15 @@ def merge(faults: Sequence[tuple[LocatedFault, str]], apart: Collection[str] = (
     Returns:
         The guiltiest first: by the error that they introduce.
     """
-    by_cause = _grouped([(fault, (fault.kind, cause)) for fault, cause in faults])
-    by_layer = _grouped(
-        [(fault, (fault.kind, *(fault.target_layers[:1] or fault.source_layers))) for fault in by_cause]
-    )
-    own = ("".join(name for name in fault.target_layers[:1] if name in apart) for fault in by_layer)
-    return _grouped(
-        [(fault, (fault.kind, fault.source_tensor, layer)) for fault, layer in zip(by_layer, own, strict=True)]
-    )
+    found = _grouped((fault for fault, _ in faults), [(fault.kind, cause) for fault, cause in faults])
+    found = _grouped(found, [(fault.kind, *(fault.target_layers[:1] or fault.source_layers)) for fault in found])
+    keys = [(fault.kind, fault.source_tensor, *{*fault.target_layers[:1]}.intersection(apart)) for fault in found]
+    return _grouped(found, keys)
 
 
-def _grouped(faults: Sequence[tuple[LocatedFault, tuple[str, ...]]]) -> list[LocatedFault]:
+def _grouped(faults: Iterable[LocatedFault], keys: Sequence[tuple[str, ...]]) -> list[LocatedFault]:
     groups: dict[tuple[str, ...], list[LocatedFault]] = {}
-    for fault, key in faults:
+    for fault, key in zip(faults, keys, strict=True):
         groups.setdefault(key, []).append(fault)
     introduced = operator.attrgetter("introduced_error")
     merged = [_together(sorted(group, key=introduced, reverse=True)) for group in groups.values()]

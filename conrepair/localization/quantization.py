@@ -81,10 +81,8 @@ class QuantizationErrors:
             squares += [self._of_activation(name, cut) ** 2 for name in node.outputs]
             rounded = _rounded(node)
             if node.op in _DYNAMIC or (rounded and self._rounds_what_it_reads(node)):
-                turn = "/".join(map(_key, rounded.values())) or node.name
-                shared[f"as it runs: {turn}"] = max(
-                    self._as_it_runs(_data_of(node), cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
-                )
+                turn = f"as it runs: {'/'.join(map(_key, rounded.values())) or node.name}"
+                shared[turn] = max(self._as_it_runs(_data_of(node), cut) ** 2, shared.get(turn, 0.0))
         amplification = max(1.0, cut.carried / numbers.DISTURBANCE)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
@@ -151,9 +149,7 @@ class QuantizationErrors:
 
     def _cut_of(self, name: str) -> Cut | None:
         """The measurement of a tensor's values, or of the same ones as real numbers."""
-        return next(
-            (self._measured[same] for same in same_values(self._target, name) if same in self._measured), None
-        )
+        return next(filter(None, map(self._measured.get, same_values(self._target, name))), None)
 
     def _finest_steps(self) -> Mapping[Quantization, float]:
         """The finest steps that the values of quantized tensors allow, by their quantization.

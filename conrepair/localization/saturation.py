@@ -169,7 +169,7 @@ def with_overflows(
     ends = {fault.target_tensor for fault in faults} | {piece.judged.cut.pair.target for piece in guilty}
     ends &= given.network.graph.tensors.keys() if found else set()
     given.compute(sorted(ends))
-    lost = {name for name in ends if given[name].dtype.kind == "f" and not np.isfinite(given[name]).all()}
+    lost = {name for name in ends if not _is_finite(given[name])}
     kept = [fault for fault in faults if fault.target_tensor not in lost]
     return [*kept, *found], [piece for piece in guilty if piece.judged.cut.pair.target not in lost]
 
@@ -198,7 +198,7 @@ def _overflows(run: Activations, right: Activations) -> list[Node]:
     found = []
     right.compute(ends := right.network.graph.outputs if odd else ())
     # Outputs of numbers that are all finite in the source don't become infinite: observed, both runs may be.
-    finite = all(np.isfinite(right[name]).all() for name in ends if right[name].dtype.kind == "f")
+    finite = all(_is_finite(right[name]) for name in ends)
     begins = [node for node in graph.nodes if not odd.isdisjoint(node.outputs) and odd.isdisjoint(node.inputs)]
     for node in (node for node in begins if not _is_infinite_anyway(node, run)):
         stored = list(Pieces.between(network, [*graph.inputs, *node.outputs], graph.outputs).run(run.__getitem__))
@@ -209,11 +209,13 @@ def _overflows(run: Activations, right: Activations) -> list[Node]:
     return found
 
 
+def _is_finite(array: Array) -> bool:
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+
+
 def _is_infinite_anyway(node: Node, run: Activations) -> bool:
     """Whether a result would be infinite in any type: by a constant that is, or as the logarithm of 0 is."""
-    if not all(
-        np.isfinite(array.numpy()).all() for array in node.parameters.values() if array.numpy().dtype.kind == "f"
-    ):
+    if not all(_is_finite(item.numpy()) for item in node.parameters.values()):
         return True
     run.compute(list(filter(None, node.inputs)))
     known = {name: run[name].astype(np.float64) for name in filter(None, node.inputs)}

@@ -134,13 +134,10 @@ def _flags(source: Observed, target: Observed, alignment: Alignment, tolerance: 
     runs = WholeRun(source.opened), WholeRun(target.opened)
     found: list[Array] = []
     for ours, theirs in zip(source.batches(), target.batches(), strict=False):
-        outputs = runs[0](ours.feeds), runs[1](theirs.feeds)
-        if not source.reader.axes:
-            # A sample is a complete run, and its outputs have no axis of samples.
-            sides = [{name: array[None] for name, array in side.items()} for side in outputs]
-            flags = disagreements(sides[0], sides[1], names, {}, tolerance)
-        else:
-            flags = disagreements(*outputs, names, layouts, tolerance)
+        outputs = [runs[0](ours.feeds), runs[1](theirs.feeds)]
+        if not source.reader.axes:  # a sample is a complete run, and its outputs have no axis of samples
+            outputs = [{name: array[None] for name, array in side.items()} for side in outputs]
+        flags = disagreements(outputs[0], outputs[1], names, layouts, tolerance)
         if flags is None:
             return None
         found.append(flags[: ours.valid])
@@ -203,17 +200,10 @@ def _groups(pairs: Iterable[Pair], samples: int, *, whole: bool) -> Iterator[lis
 
 
 def _described(source: OpenedNetwork, target: OpenedNetwork, pair: Pair, differences: Array) -> LayerDifferences:
-    ours, theirs = (
-        opened.network.graph.producers.get(name) for opened, name in ((source, pair.source), (target, pair.target))
-    )
-    return LayerDifferences(
-        pair.source if ours is None else ours.layer,
-        pair.target if theirs is None else theirs.layer,
-        differences,
-        pair.layout.source[1:],
-        pair.layout.target[1:],
-        _weights_apart(ours, theirs),
-    )
+    ours, theirs = source.network.graph, target.network.graph
+    layers = ours.layer_of(pair.source), theirs.layer_of(pair.target)
+    apart = _weights_apart(ours.producers.get(pair.source), theirs.producers.get(pair.target))
+    return LayerDifferences(*layers, differences, pair.layout.source[1:], pair.layout.target[1:], apart)
 
 
 def _weights_apart(ours: Node | None, theirs: Node | None) -> float | None:
