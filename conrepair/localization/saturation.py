@@ -58,11 +58,6 @@ class _Saturated:
         return small and ((self.share >= judging.CUT_OFF and self.lost >= judging.LOST) or (given and self.shifted))
 
     @property
-    def rule(self) -> str:
-        """What is wrong, without names."""
-        return SHIFTED if self.shifted else SATURATES
-
-    @property
     def words(self) -> str:
         """For a person, after its name."""
         (low, high), (least, most) = self.held, self.values
@@ -188,14 +183,13 @@ def _overflowing(right: Activations, given: Activations) -> Iterator[LocatedFaul
         yield replace(fault, differences=((OVERFLOWS, layer),))
 
 
-def _overflows(run: Activations, right: Activations) -> list[Node]:
+def _overflows(run: Activations, right: Activations) -> Iterator[Node]:
     """Nodes with infinite results from finite numbers, which change what the network gives."""
     network, graph = run.network, run.network.graph
     half = [name for name, tensor in graph.tensors.items() if tensor.dtype == "float16" and tensor.observable]
     half = [name for name in half if name in graph.producers and name not in graph.unfed]
     run.compute([*half, *graph.outputs] if half else [])
     odd = {name for name in half if not np.isfinite(run[name]).all()}
-    found = []
     right.compute(ends := right.network.graph.outputs if odd else ())
     # Outputs of numbers that are all finite in the source don't become infinite: observed, both runs may be.
     finite = all(_is_finite(right[name]) for name in ends)
@@ -205,8 +199,7 @@ def _overflows(run: Activations, right: Activations) -> list[Node]:
         # A sigmoid's 1 / (1 + infinity) is 0 as it should be, and so are what a mask takes from a softmax.
         lost = [array for name, array in stored if not relative_l2(run[name], array) < judging.SAME_ANSWERS]
         if len(node.outputs) == 1 and (lost or (finite and not all(np.isfinite(array).all() for _, array in stored))):
-            found.append(node)
-    return found
+            yield node
 
 
 def _is_finite(array: Array) -> bool:
@@ -316,9 +309,10 @@ class _Clipping:
         """One finding: of the worst tensor, with the others under it."""
         names = sorted(self.places, key=lambda name: (self.places[name].shifted, -self.places[name].lost))
         layers = {name: target.layer_of(name) for name in names}
-        worst = self.places[names[0]]
+        shifted = self.places[names[0]].shifted
+        rule = SHIFTED if shifted else SATURATES
         words = [f"`{layers[name]}` {self.places[name].words}" for name in names]
-        if not worst.shifted:
+        if not shifted:
             count = len(set(layers.values()))
             words.insert(0, f"{SATURATES}: {f'{count} tensors clip, the worst: ' if count > 1 else ''}{words.pop(0)}")
         of_ranges = [
@@ -334,7 +328,7 @@ class _Clipping:
             target_layers=tuple(dict.fromkeys(layers.values())),
             full_run_error=max(fault.full_run_error for fault in faults),
             evidence=tuple(dict.fromkeys((*words, *introduced))),
-            differences=tuple((worst.rule, layer) for layer in dict.fromkeys(layers.values())),
+            differences=tuple((rule, layer) for layer in dict.fromkeys(layers.values())),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,39 +22,7 @@ from conrepair.localization.suspicion_draws import SuspicionSettings, draw_input
 from conrepair.localization.suspiciousness import LayerDifferences, Suspiciousness, rank_layers
 from conrepair.localization.weights import weight_of
 
-# On which inputs two models disagree.
-
 Flags = npt.NDArray[np.bool_]
-
-
-def disagreements(
-    ours: Mapping[str, Array],
-    theirs: Mapping[str, Array],
-    partners: Sequence[tuple[str, str]],
-    layouts: Mapping[tuple[str, str], Layout],
-    tolerance: float,
-) -> Flags | None:
-    """Look at the answers of a batch.
-
-    Where an output is class scores, the best class counts; where it's whole numbers, all of them; otherwise the
-    relative error of each sample.
-
-    Args:
-        ours: The source's outputs, samples first.
-        theirs: The target's.
-        partners: Names of outputs that stand for one another.
-        layouts: How outputs lie in their partners, where that's known.
-        tolerance: Relative L2 up to which two answers are the same.
-
-    Returns:
-        Whether the models disagree on each sample, on any output; None when no output can be compared.
-    """
-    found = [
-        flags
-        for one, two in partners
-        if (flags := _differ(ours[one], theirs[two], layouts.get((one, two)), tolerance)) is not None
-    ]
-    return np.logical_or.reduce(found) if found else None
 
 
 def _differ(one: Array, two: Array, layout: Layout | None, tolerance: float) -> Flags | None:
@@ -122,25 +90,28 @@ def suspicious_layers(
     return rank_layers(_differences(source, target, alignment, chosen), draws.among(chosen), settings)
 
 
-def _flags(source: Observed, target: Observed, alignment: Alignment, tolerance: float) -> Array | None:
+def _flags(source: Observed, target: Observed, alignment: Alignment, tolerance: float) -> Flags | None:
+    """Whether the models disagree on each sample, on any output; None when no output can be compared.
+
+    Where an output is class scores, the best class counts; where it's whole numbers, all of them; otherwise the
+    relative error of each sample.
+    """
     networks = source.opened.network, target.opened.network
     names = partners(*networks, {pair.target: pair.source for pair in alignment.pairs})
     known = {(pair.source, pair.target): pair.layout for pair in (*alignment.pairs, *alignment.outputs)}
-    layouts = {
-        (one, two): known[tensors]
-        for one, two in names
-        if (tensors := (networks[0].output_names[one], networks[1].output_names[two])) in known
-    }
+    layouts = [known.get((networks[0].output_names[one], networks[1].output_names[two])) for one, two in names]
     runs = WholeRun(source.opened), WholeRun(target.opened)
-    found: list[Array] = []
+    found: list[Flags] = []
     for ours, theirs in zip(source.batches(), target.batches(), strict=False):
         outputs = [runs[0](ours.feeds), runs[1](theirs.feeds)]
         if not source.reader.axes:  # a sample is a complete run, and its outputs have no axis of samples
             outputs = [{name: array[None] for name, array in side.items()} for side in outputs]
-        flags = disagreements(outputs[0], outputs[1], names, layouts, tolerance)
-        if flags is None:
+        pairs = [(outputs[0][one], outputs[1][two]) for one, two in names]
+        flags = [_differ(*pair, layout, tolerance) for pair, layout in zip(pairs, layouts, strict=True)]
+        told = [item for item in flags if item is not None]
+        if not told:
             return None
-        found.append(flags[: ours.valid])
+        found.append(np.logical_or.reduce(told)[: ours.valid])
     return np.concatenate(found)
 
 
