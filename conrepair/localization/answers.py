@@ -136,9 +136,8 @@ def exchanged_outputs(faults: Sequence[LocatedFault], answers: Sequence[Answer])
     if order is None:
         return list(faults)
     known, words = order
-    given = {answer.source: answer.target for answer in answers}
-    moved = {name for name, partner in known.items() if partner != given[name]}
-    ends = {(item.source_tensor, item.target_tensor) for item in answers if item.source in moved}
+    moved = [item for item in answers if known.get(item.source, item.target) != item.target]
+    ends = {(item.source_tensor, item.target_tensor) for item in moved}
     own = [fault for fault in faults if (fault.source_tensor, fault.target_tensor) in ends]
     if not own:
         return list(faults)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -95,11 +96,11 @@ def _of_gates(cuts: Cuts, item: Judged) -> Iterator[tuple[Parameter, Parameter]]
 
 
 def _few_bits(ours: Step, theirs: Step) -> Iterator[tuple[str, Parameter, Parameter]]:
-    """The target's weights in few bits, each with its role and the source's weight in front."""
+    """The target's weights in few bits, each with its name and the source's weight in front."""
     for role, given in theirs.parameters.items():
         right = ours.parameters.get(role)
         if right is not None and given.bits and given.bits <= MOST_BITS:
-            yield role, right, given
+            yield given.name or f"{theirs.layer}/{role}", right, given
 
 
 def _is_doubtful(item: Judged) -> bool:
@@ -108,14 +109,10 @@ def _is_doubtful(item: Judged) -> bool:
 
 def _has_wrong_weight(cuts: Cuts, item: Judged) -> bool:
     errors: dict[str, float] = {}
-    for steps in pairings_of(*cuts.sides(item.cut.pair)):
-        for ours, theirs in steps:
-            if ours is None or theirs is None:
-                continue
-            for role, right, given in _few_bits(ours, theirs):
-                name = given.name or f"{theirs.layer}/{role}"
-                # One reading in which it's right is enough: the others have folded it otherwise.
-                errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
+    for ours, theirs in itertools.chain.from_iterable(pairings_of(*cuts.sides(item.cut.pair))):
+        for name, right, given in _few_bits(ours, theirs) if ours is not None and theirs is not None else ():
+            # One reading in which it's right is enough: the others have folded it otherwise.
+            errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
     for right, given in _of_gates(cuts, item):
         errors[given.name] = _unexplained(right.numpy(), given)
     return any(0 < error <= judging.WEIGHT * item.introduced for error in errors.values())

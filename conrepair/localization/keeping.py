@@ -196,15 +196,9 @@ def _histogram(one: Values, two: Values) -> Histogram:
     high = max((float(side.max()) for side in finite if side.size), default=0.0)
     width = (high - low) / _BINS or 1.0
     places = [np.clip((side - low) / width, 0, _BINS - 1).astype(np.intp) for side in finite]
-    counts = [np.bincount(side, minlength=_BINS) for side in places]
+    source, target = (tuple(np.bincount(side, minlength=_BINS).tolist()) for side in places)
     odd = [len(side) - len(numbers) for side, numbers in zip(sides, finite, strict=True)]
-    return Histogram(
-        low=_short(low),
-        high=_short(high),
-        source=tuple(counts[0].tolist()),
-        target=tuple(counts[1].tolist()),
-        odd=(odd[0], odd[1]),
-    )
+    return Histogram(low=_short(low), high=_short(high), source=source, target=target, odd=(odd[0], odd[1]))
 
 
 def _parameters(region: Region) -> Iterator[KeptParameter]:

@@ -92,7 +92,8 @@ def latent_faults(
     if {cut.target for cut in ends} == {*graphs[1].outputs} and all(canonical.proven(begins, ends).ends):
         return []  # whatever they're fed
     # A condition may differ where no answer does: for ties and other masks, only what is made of it is compared.
-    answers = dataclasses.replace(alignment, pairs=tuple(pair for pair in alignment.pairs if _is_answer(right, pair)))
+    told = (pair for pair in alignment.pairs if pair.source in graphs[0].inputs or _has_fractions(right[pair.source]))
+    answers = dataclasses.replace(alignment, pairs=tuple(told))
     every = _Pieces(first, alignment, canonical)
     of_answers = every if answers.pairs == alignment.pairs else _Pieces(first, answers, canonical)
     shown = dict[str, Latent]()
@@ -120,12 +121,8 @@ def _with_repeated(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair])
     return (*more.values(), *pairs)
 
 
-def _is_answer(right: Activations, pair: Pair) -> bool:
-    """Whether a pair is an input, or holds other numbers than whole ones."""
-    array = right[pair.source]
-    return pair.source in right.network.graph.inputs or bool(
-        array.dtype.kind == "f" and np.any(array != np.rint(array))
-    )
+def _has_fractions(array: Array) -> bool:
+    return array.dtype.kind == "f" and bool(np.any(array != np.rint(array)))
 
 
 class _Pieces:
@@ -309,7 +306,7 @@ def _changed(right: Activations, size: str) -> Callable[[str], Array]:
 
     def fetch(name: str) -> Array:
         array = right[name]
-        if array.dtype.kind == "f" and size == _MET and np.any(array != np.rint(array)):
+        if size == _MET and _has_fractions(array):
             some = numbers[(numbers >= array.min()) & (numbers <= array.max())].astype(array.dtype)
             found = array.flatten()
             found[::2] = np.resize(some, found[::2].shape) if some.size else found[::2]

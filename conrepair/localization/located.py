@@ -155,7 +155,7 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     right, given = first
     source, target = right.network, given.network
     guilty = [item for item in judged if item.guilty]
-    outputs = _outputs(source, target, alignment)
+    outputs = list(_outputs(source, target, alignment))
     known = {(pair.source, pair.target): pair for pair in (*alignment.pairs, *alignment.outputs)}
     loose = any((ours, theirs) not in known for _, _, ours, theirs in outputs)
     if not guilty and not loose and len(source.output_names) == len(target.output_names):
@@ -198,14 +198,12 @@ def _diagnosed(piece: Guilty) -> list[Diagnosis]:
     return found
 
 
-def _outputs(source: Network, target: Network, alignment: Alignment) -> list[tuple[str, str, str, str]]:
+def _outputs(source: Network, target: Network, alignment: Alignment) -> Iterator[tuple[str, str, str, str]]:
     """Outputs of both that are computed: names and tensors."""
-    found = []
     for one, two in partners(source, target, {pair.target: pair.source for pair in alignment.pairs}):
         ours, theirs = source.output_names[one], target.output_names[two]
         if ours not in source.graph.inputs and theirs not in target.graph.inputs:
-            found.append((one, two, ours, theirs))
-    return found
+            yield one, two, ours, theirs
 
 
 def _fit(array: Array, pair: Pair | None) -> Array:

@@ -311,11 +311,6 @@ def _plain(name: str) -> str:
 
 def _by_name(graph: LayerGraph) -> dict[str, str]:
     """Tensors that can be observed by their names, or as what layers end with by theirs: signs play no role."""
-    tensors: dict[str, str] = {}
-    layers: dict[str, str] = {}
-    for node in graph.nodes:
-        for name in node.outputs:
-            if graph.tensors[name].observable:
-                tensors.setdefault(_plain(name), name)
-                layers[_plain(node.layer)] = name
-    return layers | tensors
+    made = [(node.layer, name) for node in graph.nodes for name in node.outputs if graph.tensors[name].observable]
+    layers = {_plain(layer): name for layer, name in made}
+    return layers | {_plain(name): name for _, name in reversed(made)}
