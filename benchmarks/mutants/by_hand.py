@@ -33,11 +33,7 @@ _CHANGES = (
         "judging.MARGIN_OF_BITS * quantization",
     ),
     ("conrepair/localization/conclusion.py", "if compared.differs:", "if False:"),
-    (
-        "conrepair/localization/agreement.py",
-        "rounded=other(known.rounded, exact=True),",
-        "rounded=None,",
-    ),
+    ("conrepair/localization/agreement.py", "rounded=other([known.rounded]),", "rounded=None,"),
     (
         "conrepair/localization/alignment.py",
         "kept = settle(nodes, _without_harmless(sides, kept, errors), isolated)",
