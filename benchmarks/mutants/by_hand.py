@@ -11,9 +11,9 @@ __all__ = ["by_hand"]
 _CHANGES = (
     ("conrepair/judging/numbers.py", "LARGEST_NOISE = 0.1 ", "LARGEST_NOISE = 10.0 "),
     (
-        "conrepair/evaluate/verdict.py",
-        "return error.relative_l2 <= most and error.cosine >= numbers.NOISE_COSINE",
-        "return error.relative_l2 <= most",
+        "conrepair/judging/floor.py",
+        "return self._of(found, By.ESTIMATE, checked=True)",
+        "return self._of(own, By.ESTIMATE, checked=True)",
     ),
     (
         "conrepair/evaluate/verdict.py",

@@ -13,6 +13,11 @@ MODULES = (
     "conrepair/metrics/running_error.py",
     "conrepair/metrics/body.py",
     "conrepair/metrics/probabilities.py",
+    # What rounding explains.
+    "conrepair/judging/floor.py",
+    "conrepair/judging/numbers.py",
+    "conrepair/judging/recognition.py",
+    "conrepair/judging/exact.py",
     # What is said of a target's outputs.
     "conrepair/evaluate/verdict.py",
     "conrepair/evaluate/compare.py",
@@ -61,7 +66,7 @@ Not among them: `localization/diagnosis`, recipes and words (they name a fault, 
 edits that are judged), reports, and what runs models.
 """
 
-FOLDERS = ("tests/metrics", "tests/evaluate", "tests/localization", "tests/repairs")
+FOLDERS = ("tests/metrics", "tests/judging", "tests/evaluate", "tests/localization", "tests/repairs")
 """Of the tests: the rooms of these files. Those of commands and pipelines notice more, and take minutes."""
 
 WARM = (

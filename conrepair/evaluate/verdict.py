@@ -177,13 +177,12 @@ def judge(
 
 
 def _is_noise(error: TensorError, floor: float, tolerance: Tolerance) -> bool:
-    most = min(tolerance.noise_margin * floor, numbers.LARGEST_NOISE)
-    return error.relative_l2 <= most and error.cosine >= numbers.NOISE_COSINE
+    return error.relative_l2 <= min(tolerance.noise_margin * floor, numbers.LARGEST_NOISE)
 
 
 def _is_as_bad(error: TensorError, floor: float) -> bool:
     """Whether a large error is no larger than what the source differs from itself by."""
-    large = error.relative_l2 > numbers.LARGEST_NOISE or error.cosine < numbers.NOISE_COSINE
+    large = error.relative_l2 > numbers.LARGEST_NOISE
     as_large = 1 / numbers.AS_BAD <= error.norm_ratio <= numbers.AS_BAD
     return large and as_large and error.relative_l2 <= numbers.AS_BAD * floor
 
@@ -201,7 +200,7 @@ def _judge_integers(
             f"those of real numbers do. Rounding to integers would explain {integers.owed:.1e}"
         )
     explained = f"rounding to integers explains {integers.owed:.1e}"
-    if error.relative_l2 <= min(integers.owed, numbers.LARGEST_NOISE) and error.cosine >= numbers.NOISE_COSINE:
+    if error.relative_l2 <= min(integers.owed, numbers.LARGEST_NOISE):
         return Verdict.QUANTIZED, f"quantized as its source is: {found}, where {explained}"
     if integers.measured and error.relative_l2 <= integers.owed:
         return Verdict.UNDECIDED, (

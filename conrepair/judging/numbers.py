@@ -19,7 +19,6 @@ MOST = 0.5  # of the pieces that float32 doesn't explain, at least, that an arit
 
 # Of outputs, their slices, and integers; docs/verdicts.md has what was measured.
 LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
-NOISE_COSINE = 0.99  # at least, of what's called noise
 AS_BAD = 2.0  # times: two results that are each as far from the exact one differ by no more; norms, too
 FLIPPED = 0.01  # of the elements, that may lie between two numbers of a type, and become either
 SMALLEST = 2.0**-126  # what float32 doesn't hold in full; many kernels put 0 in its place

@@ -140,7 +140,6 @@ def test_what_rounding_to_integers_explains(integers: Integers, owed: float, rea
         (error(0.5, 0.9, max_abs=0.11), Integers(None, 9, step=0.1), None, Verdict.FAULTY),
         (error(WALK), Integers(0.001, 9), None, Verdict.QUANTIZED),
         (error(1.01 * WALK), Integers(0.001, 9), None, Verdict.FAULTY),
-        (error(WALK, 0.98), Integers(0.001, 9), None, Verdict.UNDECIDED),
         (error(0.099), Integers(0.05, 9), None, Verdict.QUANTIZED),
         (error(0.12), Integers(0.05, 9), None, Verdict.UNDECIDED),  # explained, and too much to be noise
         (error(Integers(0.05, 9).owed), Integers(0.05, 9), None, Verdict.UNDECIDED),
