@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,26 +22,22 @@ class _First(Referee):
     def __init__(self, *referees: Referee) -> None:
         self._referees = referees
 
-    def opened(self, model: onnx.ModelProto, tensors: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], Answers]:
-        """See `Referee.opened`; it's refused as it's run."""
+    def computed(self, model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str]) -> Answers:
+        """See `Referee.computed`."""
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
         shapes = {item.name: item.type.tensor_type for item in (*inferred.value_info, *inferred.output)}
-
-        def run(feeds: Mapping[str, Array]) -> Answers:
-            refusals = []
-            for referee in self._referees:
-                try:
-                    found = referee.answers(model, feeds, tensors)
-                except CannotJudgeError as error:
-                    refusals.append(str(error))
-                    continue
-                wrong = [name for name, value in found.items() if not _fits(value, shapes.get(name))]
-                if not wrong:
-                    return found
-                refusals.append(f"{referee.name} gives {wrong[0]} another shape than ONNX's shape inference")
-            raise CannotJudgeError(self.name, "; ".join(refusals))
-
-        return run
+        refusals = []
+        for referee in self._referees:
+            try:
+                found = referee.answers(model, feeds, tensors)
+            except CannotJudgeError as error:
+                refusals.append(str(error))
+                continue
+            wrong = [name for name, value in found.items() if not _fits(value, shapes.get(name))]
+            if not wrong:
+                return found
+            refusals.append(f"{referee.name} gives {wrong[0]} another shape than ONNX's shape inference")
+        raise CannotJudgeError(self.name, "; ".join(refusals))
 
 
 def _fits(value: Any, known: onnx.TypeProto.Tensor | None) -> bool:

@@ -6,10 +6,9 @@ They run where they're called: what hangs or crashes is for the caller to confin
 
 from __future__ import annotations
 
-import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -25,11 +24,11 @@ from conrepair.truth.widening import doubled, types_of, widened_feeds, with_outp
 
 Answers = dict[str, Array]
 _LONGEST = 300
-_NO_KERNEL = re.compile(r"Could not find an implementation for (?P<operator>\w+)")
-_NO_CONVERTER = re.compile(r"operation_type='(?P<operator>\w+)'")
-_NO_IMPLEMENTATION = re.compile(
-    r"(?:No implementation was found|No registered implementation) for \D*?'?(?P<operator>\w+)'"
+_UNKNOWN = re.compile(
+    r"(?:Could not find an implementation for |operation_type='|"
+    r"(?:No implementation was found|No registered implementation) for \D*?'?)(?P<operator>\w+)"
 )
+"""What says that there is no kernel, no converter, no implementation."""
 
 
 class CannotJudgeError(ConrepairError):
@@ -54,39 +53,35 @@ class Referee(ABC):
     name: str
 
     @abstractmethod
-    def opened(self, model: onnx.ModelProto, tensors: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], Answers]:
-        """Load a network, to be run again and again.
+    def computed(self, model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str]) -> Answers:
+        """Load a network and run it, as `answers` does: whatever that raises is a refusal."""
+
+    def answers(self, model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str] = ()) -> Answers:
+        """What a network gives.
 
         Args:
             model: As it's deployed, in its own types.
+            feeds: In the same.
             tensors: Those on the way that are answered, too.
 
         Returns:
-            What computes all outputs by name, and these tensors; real numbers in float64. It takes feeds in the
-            network's own types, and raises CannotJudgeError.
+            All outputs by name, and these tensors; real numbers in float64.
 
         Raises:
-            CannotJudgeError: if it can't be loaded.
+            CannotJudgeError: if it can't be loaded or run; evaluators, sessions and converters raise dozens of types.
         """
-
-    def answers(self, model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str] = ()) -> Answers:
-        """Load and run once: see `opened`."""
-        found = self.opened(model, tensors)(feeds)
-        if words := settled():
-            raise CannotJudgeError(self.name, f"it leaves this thread computing otherwise: {words}")
-        return found
-
-    @contextlib.contextmanager
-    def _refusing(self, pattern: re.Pattern[str] | None = None) -> Iterator[None]:
-        """Turn whatever is raised into a refusal: evaluators, sessions and converters raise dozens of types."""
         try:
-            yield
+            with np.errstate(all="ignore"):
+                found = self.computed(model, feeds, tensors)
         except CannotJudgeError:
             raise
         except Exception as error:
-            found = pattern.search(str(error)) if pattern else None
+            unknown = _UNKNOWN.search(str(error))
             why = shortened(" ".join(f"{type(error).__name__}: {error}".split()), _LONGEST)
-            raise CannotJudgeError(self.name, why, found["operator"] if found else "") from error
+            raise CannotJudgeError(self.name, why, unknown["operator"] if unknown else "") from error
+        if words := settled():
+            raise CannotJudgeError(self.name, f"it leaves this thread computing otherwise: {words}")
+        return found
 
 
 def reference_of(model: onnx.ModelProto) -> ReferenceEvaluator:
@@ -111,17 +106,11 @@ class OnnxReference(Referee):
 
     name = "ONNX's reference"
 
-    def opened(self, model: onnx.ModelProto, tensors: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], Answers]:
-        """See `Referee.opened`."""
-        with self._refusing(_NO_IMPLEMENTATION):
-            evaluator = reference_of(model)
+    def computed(self, model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str]) -> Answers:
+        """See `Referee.computed`."""
+        evaluator = reference_of(model)
         names = [*evaluator.output_names, *tensors]
-
-        def run(feeds: Mapping[str, Array]) -> Answers:
-            with self._refusing(_NO_IMPLEMENTATION), np.errstate(all="ignore"):
-                return dict(zip(names, evaluator.run(names, _by_name(evaluator.input_names, feeds)), strict=True))
-
-        return run
+        return dict(zip(names, evaluator.run(names, _by_name(evaluator.input_names, feeds)), strict=True))
 
 
 class OnnxRuntime(Referee):
@@ -137,22 +126,15 @@ class OnnxRuntime(Referee):
         """
         self._wide = wide
 
-    def opened(self, model: onnx.ModelProto, tensors: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], Answers]:
-        """See `Referee.opened`."""
+    def computed(self, model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str]) -> Answers:
+        """See `Referee.computed`."""
         from conrepair.runtime.onnx_session import open_session
 
         asked = with_outputs(doubled(model) if self._wide else model, tensors)
-        with self._refusing(_NO_KERNEL):
-            session = open_session(asked.SerializeToString(), threads=1, quiet=True)
-        inputs = [item.name for item in session.get_inputs()]
+        session = open_session(asked.SerializeToString(), threads=1, quiet=True)
         names = [item.name for item in session.get_outputs()]
-
-        def run(feeds: Mapping[str, Array]) -> Answers:
-            with self._refusing():
-                given = _by_name(inputs, feeds) if self._wide else dict(feeds)
-                return dict(zip(names, session.run(names, given), strict=True))
-
-        return run
+        given = _by_name([item.name for item in session.get_inputs()], feeds) if self._wide else dict(feeds)
+        return dict(zip(names, session.run(names, given), strict=True))
 
 
 class PyTorch(Referee):
@@ -172,21 +154,14 @@ class PyTorch(Referee):
         """
         self._convert = convert
 
-    def opened(self, model: onnx.ModelProto, tensors: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], Answers]:
-        """See `Referee.opened`."""
+    def computed(self, model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str]) -> Answers:
+        """See `Referee.computed`."""
         asked, weights = _lifted(with_outputs(model, tensors))
-        with self._refusing(_NO_CONVERTER):
-            from conrepair.frameworks.torch import TorchRunnable
+        from conrepair.frameworks.torch import TorchRunnable
 
-            program = TorchRunnable(self._convert(asked), double=True)
-        inputs = [spec.name for spec in program.inputs]
-        names = [item.name for item in asked.graph.output]
-
-        def run(feeds: Mapping[str, Array]) -> Answers:
-            with self._refusing():
-                return dict(zip(names, program.run(_by_name(inputs, {**feeds, **weights})).values(), strict=True))
-
-        return run
+        program = TorchRunnable(self._convert(asked), double=True)
+        given = _by_name([spec.name for spec in program.inputs], {**feeds, **weights})
+        return dict(zip([item.name for item in asked.graph.output], program.run(given).values(), strict=True))
 
 
 def _by_name(names: Sequence[str], feeds: Mapping[str, Array]) -> dict[str, Array]:
