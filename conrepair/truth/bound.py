@@ -27,21 +27,14 @@ from conrepair.operators.all_operators import ROUNDED
 from conrepair.operators.record import Array
 from conrepair.truth.approximate import Machine
 from conrepair.truth.referees import reference_of
-from conrepair.truth.rules import LEFT_OPEN, Call, estimate, full, lost, rule_of
-from conrepair.truth.widening import types_of, widened_feeds
+from conrepair.truth.rules import LEFT_OPEN, Call, Step, estimate, full, is_real, lost, rule_of
+from conrepair.truth.widening import REAL, types_of, widened_feeds
 
 Accuracy = Mapping[str, float | Callable[[Array], Array]]
 """Units in the last place that an operator may be off by itself, by its name; or a function of its first operand."""
 
 ACCURACY: Accuracy = dict.fromkeys(ROUNDED, 16.0)
 """Units in the last place that a right kernel of a function may be off; what's further off is a fault of its own."""
-
-_GRIDS = {
-    onnx.TensorProto.FLOAT: "float32",
-    onnx.TensorProto.DOUBLE: "float64",
-    onnx.TensorProto.FLOAT16: "float16",
-    onnx.TensorProto.BFLOAT16: "bfloat16",
-}
 
 
 @dataclass(frozen=True)
@@ -59,29 +52,6 @@ class Bounded:
     estimated: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Step:
-    """A node that was computed.
-
-    Attributes:
-        operator: ONNX's name.
-        node: Of ONNX's reference.
-        run: It, in float64.
-        names: Of its operands, with those that graphs inside it read.
-        given: These.
-        written: Names of its results.
-        outputs: These.
-    """
-
-    operator: str
-    node: Any
-    run: Callable[..., Sequence[Any]]
-    names: Sequence[str]
-    given: Sequence[Any]
-    written: tuple[str, ...]
-    outputs: list[Any]
-
-
 class Analysis:
     """A network opened for it.
 
@@ -96,9 +66,9 @@ class Analysis:
     def __init__(self, model: onnx.ModelProto, dtype: str = "float32") -> None:
         self._evaluator = reference_of(model)
         self._grids = {
-            name: grid_of(dtype if kind == onnx.TensorProto.FLOAT else _GRIDS[kind])
+            name: grid_of(dtype if kind == onnx.TensorProto.FLOAT else onnx.helper.tensor_dtype_to_np_dtype(kind))
             for name, kind in types_of(model).items()
-            if kind in _GRIDS
+            if kind in REAL
         }
         self._default = grid_of(dtype)
         self.inputs, self.outputs = tuple(self._evaluator.input_names), tuple(self._evaluator.output_names)
@@ -148,7 +118,7 @@ class Analysis:
             run = functools.partial(_run_within, node, values, outer) if node.need_context() else node.run
             given = [values[name] for name in names]
             with np.errstate(all="ignore"):
-                outputs = list(run(*given))
+                outputs = list(run(*given))[: len(proto.output)]
             yield Step(proto.op_type, node, run, names, given, tuple(proto.output), outputs)
             values.update(zip(proto.output, outputs, strict=False))
 
@@ -172,12 +142,12 @@ class Analysis:
             accuracy: As of `at`.
             times: Of that, as far as the node's bound and as many roundings of its results go.
         """
-        exact = [None if value is None else full(value, 0.0) for value in step.given]
+        exact = [None if value is None else full(value, 0.0) for value in step.values]
         likely = self._bounded(step, exact, accuracy, likely=True)[0]
         bounds = self._bounded(step, exact, accuracy)[0]
         found = []
         for name, output, low, high in zip(step.written, step.outputs, likely, bounds, strict=False):
-            if not isinstance(output, np.ndarray) or output.dtype.kind != "f":
+            if not is_real(output):
                 found.append(low)
                 continue
             least = times * self._grid(name, output).ulp(output) / 2
@@ -194,17 +164,12 @@ class Analysis:
         """The bounds of a node's results, and whether they are estimates."""
         rule, own = rule_of("" if step.node.onnx_node.domain else step.operator)
         ulps: Any = accuracy.get(step.operator, own)
-        ulps = ulps(step.given[0]) if callable(ulps) else ulps
-
-        def machine(name: str, output: Any) -> Machine:
-            real = isinstance(output, np.ndarray) and output.dtype.kind == "f"
-            return Machine(self._grid(name, output) if real else None, ulps, likely)
-
-        machines = [machine(*pair) for pair in zip(step.written, step.outputs, strict=False)]
-        outputs = step.outputs[: len(machines)]
-        call = Call(step.operator, step.node, step.run, step.given, operands, outputs, machines)
-        certain = call.certain(range(len(step.given))) and step.operator not in LEFT_OPEN
-        known = certain and not any(item.grid for item in machines)
+        ulps = ulps(step.values[0]) if callable(ulps) else ulps
+        pairs = zip(step.written, step.outputs, strict=False)
+        grids = [self._grid(*pair) if is_real(pair[1]) else None for pair in pairs]
+        machines = [Machine(grid, ulps, likely) for grid in grids]
+        call = Call(**vars(step), bounds=operands, machines=machines)
+        known = call.certain() and step.operator not in LEFT_OPEN and not any(grids)
         with np.errstate(all="ignore"):
             return lost(call, call.all(0.0) if known else rule(call)), rule is estimate and not known
 

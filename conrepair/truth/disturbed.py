@@ -11,7 +11,7 @@ ONNX's reference is disturbed as it runs; a system, and its gradients, from outs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,13 @@ from onnx import TensorProto, helper
 from conrepair.metrics.ulps import grid_of, is_number, is_real
 from conrepair.operators.record import Array
 from conrepair.truth.bound import Accuracy, Analysis
-from conrepair.truth.judging import distances
-from conrepair.truth.widening import sizes_of, types_of
+from conrepair.truth.judging import furthest
+from conrepair.truth.widening import REAL, sizes_of, types_of
 
 _RUNS = 16
 _TIMES = 4.0  # a node's own rounding, or half an ulp of a factor: so that steps which are near are met, too
 _MARGIN = 2.0  # for errors of one sign, which random ones aren't
 _FACTOR, _FIRST = "zz_noise_", 100_000  # last by name and by number: converters order inputs by either
-_REAL = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 
 def disturbed(analysis: Analysis, feeds: Mapping[str, Array], accuracy: Accuracy) -> dict[str, Array]:
@@ -60,24 +59,6 @@ def disturbed(analysis: Analysis, feeds: Mapping[str, Array], accuracy: Accuracy
     outputs = ((name, exact[name]) for name in analysis.outputs)
     right = {name: array for name, array in outputs if isinstance(array, np.ndarray) and is_number(array)}
     return {name: _MARGIN * found for name, found in furthest(runs(), right).items()}
-
-
-def furthest(answers: Iterable[Mapping[str, Array]], right: Mapping[str, Array]) -> dict[str, Array]:
-    """How far answers get from what they should be, element by element.
-
-    Args:
-        answers: Of disturbed runs.
-        right: Numbers, by output.
-
-    Returns:
-        By output; infinite where an answer has another shape, or nobody can say how far it is.
-    """
-    found = {name: np.zeros(array.shape) for name, array in right.items()}
-    for given in answers:
-        for name, exact in right.items():
-            there = np.shape(given[name]) == exact.shape
-            found[name] = np.maximum(found[name], distances(given[name], exact) if there else np.inf)
-    return found
 
 
 def _moved(output: Array, bound: Array, generator: np.random.Generator) -> Array:
@@ -117,7 +98,7 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
             continue
         fed.update(filter(None, node.output))
         for place, name in enumerate(node.output):
-            if name and (shape := shapes.get(name)) and types.get(name) in _REAL:
+            if name and (shape := shapes.get(name)) and types.get(name) in REAL:
                 added.output[place] = own = f"{name}.own"
                 factor = f"{_FACTOR}{_FIRST + len(factors)}"
                 graph.node.extend(_product(own, factor, name, types[name]))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from conrepair.metrics.ulps import grid_of
 from conrepair.operators.record import Array
+
+_Name = TypeVar("_Name")
 
 LARGE = 1e-3
 """Relative difference of an element from which on two right answers are called ill-conditioned."""
@@ -147,6 +150,24 @@ def distances(one: Array, two: Array) -> Array:
         found = np.abs(left - right)
     same = (left == right) | (np.isnan(left) & np.isnan(right))
     return np.where(same, 0.0, np.where(np.isnan(found), np.inf, found))
+
+
+def furthest(answers: Iterable[Mapping[_Name, Array]], right: Mapping[_Name, Array]) -> dict[_Name, Array]:
+    """How far answers get from what they should be, element by element.
+
+    Args:
+        answers: Of disturbed runs.
+        right: Numbers, by output.
+
+    Returns:
+        By output; infinite where an answer has another shape, or nobody can say how far it is.
+    """
+    found = {name: np.zeros(array.shape) for name, array in right.items()}
+    for given in answers:
+        for name, exact in right.items():
+            there = np.shape(given[name]) == exact.shape
+            found[name] = np.maximum(found[name], distances(given[name], exact) if there else np.inf)
+    return found
 
 
 def worst_of(values: Array) -> tuple[int, ...]:

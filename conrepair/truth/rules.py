@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,30 +21,44 @@ from conrepair.operators.all_operators import OPERATORS
 from conrepair.operators.record import Array
 from conrepair.truth.approximate import Approximate, Machine
 from conrepair.truth.corrected import window_sums
+from conrepair.truth.judging import furthest
 
 Bounds = list[Any]  # an array for each output; a list of arrays for a sequence
 
 
 @dataclass(frozen=True)
-class Call:
-    """A node, what it's given and gives.
+class Step:
+    """A node that was computed.
 
     Attributes:
         operator: ONNX's name.
         node: Of ONNX's reference, with the attributes.
         run: The operator in float64.
-        values: Operands; None for those left out.
-        bounds: Theirs; None where there is no operand, or it isn't of numbers.
-        outputs: Results.
-        machines: What each result is computed by.
+        names: Of operands, with those that graphs inside it read.
+        values: These; None for those left out.
+        written: Names of results.
+        outputs: These.
     """
 
     operator: str
     node: Any
     run: Callable[..., Sequence[Any]]
+    names: Sequence[str]
     values: Sequence[Any]
+    written: tuple[str, ...]
+    outputs: list[Any]
+
+
+@dataclass(frozen=True)
+class Call(Step):
+    """A node, what it's given and gives, and how good that is.
+
+    Attributes:
+        bounds: Of operands; None where there is no operand, or it isn't of numbers.
+        machines: What each result is computed by.
+    """
+
     bounds: Sequence[Any]
-    outputs: Sequence[Any]
     machines: Sequence[Machine]
 
     @property
@@ -73,16 +88,21 @@ class Call:
             if isinstance(value, np.ndarray) and bound is not None and (value.dtype.kind == "f" or bound.any())
         ]
 
-    def changed(self, place: Callable[[Array, Array], Array]) -> Sequence[Any]:
-        """Run with all real operands replaced: of value and bound."""
+    @property
+    def results(self) -> dict[int, Array]:
+        """By place, in float64."""
+        return {place: np.asarray(output).astype(np.float64) for place, output in enumerate(self.outputs)}
+
+    def changed(self, place: Callable[[Array, Array], Array]) -> dict[int, Any]:
+        """Results with all real operands replaced: of value and bound."""
         given = list(self.values)
         for index in self.real():
             given[index] = place(self.values[index], self.bounds[index])
-        return self.run(*given)
+        return dict(enumerate(self.run(*given)))
 
-    def certain(self, places: Sequence[int]) -> bool:
-        """Whether these operands, where there are any, are known to the last bit."""
-        return not any(_any(self.bounds[place]) for place in places if place < len(self.bounds))
+    def certain(self, *places: int) -> bool:
+        """Whether these operands, or all, are known to the last bit."""
+        return not any(map(_any, [self.bounds[place] for place in places] if places else self.bounds))
 
     def all(self, bound: float) -> Bounds:
         """One bound for everything."""
@@ -98,9 +118,9 @@ def lost(call: Call, found: Bounds) -> Bounds:
         call: Of an operator.
         found: Bounds of its results.
     """
-    exact = call.certain(range(len(call.values)))
+    exact = call.certain()
     return [
-        np.where(_lost(output, call, exact=exact), 0.0, bound) if _real(output) and np.isnan(output).any() else bound
+        np.where(_lost(output, call, exact=exact), 0.0, bound) if is_real(output) else bound
         for output, bound in zip(call.outputs, found, strict=False)
     ]
 
@@ -108,13 +128,14 @@ def lost(call: Call, found: Bounds) -> Bounds:
 def _lost(output: Array, call: Call, *, exact: bool) -> Array:
     sure = np.full(output.shape, exact)
     for value, bound in zip(call.values, call.bounds, strict=False):
-        if _real(value) and value.shape == output.shape[output.ndim - value.ndim :]:
+        if is_real(value) and value.shape == output.shape[output.ndim - value.ndim :]:
             sure = sure | (np.isnan(value) & (bound == 0))
     found: Array = np.isnan(output) & sure
     return found
 
 
-def _real(value: Any) -> bool:
+def is_real(value: Any) -> bool:
+    """Whether a result is a tensor of real numbers, as ONNX's reference has them."""
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
@@ -139,11 +160,11 @@ def _moved(*data: int) -> Rule:
     """Numbers put elsewhere, as the bounds are; anything where it isn't certain which."""
 
     def rule(call: Call) -> Bounds:
-        places = data or range(len(call.values))
-        if not call.certain([place for place in range(len(call.values)) if place not in places]):
+        others = [place for place in range(len(call.values)) if data and place not in data]
+        if others and not call.certain(*others):
             return call.all(np.inf)
         given = [
-            value if bound is None or place not in places else bound
+            value if bound is None or place in others else bound
             for place, (value, bound) in enumerate(zip(call.values, call.bounds, strict=True))
         ]
         return list(call.run(*given))
@@ -171,7 +192,7 @@ def _summed(count: Callable[[Call], Any], *signs: float) -> Rule:
             return np.asarray(call.run(*given)[0])
 
         terms = run(1.0)
-        moved = np.zeros(terms.shape) if call.certain(range(len(call.values))) else np.abs(terms - run(0.0))
+        moved = np.zeros(terms.shape) if call.certain() else np.abs(terms - run(0.0))
         return [call.machine.accumulated(call.result, moved, count(call), np.abs(terms))]
 
     return rule
@@ -183,18 +204,10 @@ def _nearest(at: float, value: Array, bound: Array) -> Array:
 
 def _ends(call: Call, turns: Sequence[float] = ()) -> Bounds:
     """Monotone in all operands at once: what it gives at their ends, and where it turns or jumps within."""
-    places = [] if call.certain(range(len(call.values))) else [-np.inf, np.inf, *turns]
-    sides = [call.changed(functools.partial(_nearest, at)) for at in places]
-    found: Bounds = []
-    for place, (output, machine) in enumerate(zip(call.outputs, call.machines, strict=True)):
-        value = np.asarray(output).astype(np.float64)
-        moved = np.zeros(value.shape)
-        for side in sides:
-            end = np.asarray(side[place]).astype(np.float64)
-            moved = np.fmax(moved, np.where(end == value, 0, np.abs(end - value)))
-            moved = np.where(np.isnan(end) != np.isnan(value), np.inf, moved)
-        found.append(machine.settled(value, moved))
-    return found
+    places = [] if call.certain() else [-np.inf, np.inf, *turns]
+    values = call.results
+    moved = furthest((call.changed(functools.partial(_nearest, at)) for at in places), values)
+    return [machine.settled(values[place], moved[place]) for place, machine in enumerate(call.machines)]
 
 
 _ROUNDED = 8  # roundings by which what cancels may be off where it ends
@@ -234,7 +247,7 @@ def _poles(branch: Callable[[Array], Array]) -> Rule:
 
 def _quotient(call: Call) -> Bounds:
     if call.machine.grid is None and np.asarray(call.values[0]).dtype.kind != "f":
-        return [_divided(call, 0.0)] if call.certain((0, 1)) else call.all(np.inf)
+        return [_divided(call, 0.0)] if call.certain() else call.all(np.inf)
     return [(call.operand(0) / call.operand(1)).bound]
 
 
@@ -245,21 +258,15 @@ def _divided(call: Call, bound: Any) -> Array:
 
 def _power(call: Call) -> Bounds:
     """Monotone in either operand on either side of a base of zero: all four corners, and zero if it's within."""
-    base, exponent = call.operand(0), call.operand(1)
-    value, moved = call.result, np.zeros(call.result.shape)
-    bases = [
-        base.value - base.bound,
-        base.value + base.bound,
-        np.clip(0, base.value - base.bound, base.value + base.bound),
-    ]
-    for one in bases:
-        for sign in (-1, 1):
-            corner = np.asarray(call.run(one, exponent.value + sign * exponent.bound)[0])
-            off = np.where(corner == value, 0, np.abs(corner - value))
-            moved = np.where(np.isnan(corner) & ~np.isnan(value), np.inf, np.fmax(moved, off))
+    base, exponent, value = call.operand(0), call.operand(1), call.result
+    corners = itertools.product((-np.inf, 0, np.inf), (-1, 1))
+    found = (
+        dict(enumerate(call.run(_nearest(at, base.value, base.bound), exponent.value + sign * exponent.bound)))
+        for at, sign in corners
+    )
     exact = np.broadcast_to((base.bound == 0) & (exponent.bound == 0), value.shape)
-    moved = np.where(exact, 0, moved)
-    if np.asarray(value).dtype.kind != "f":
+    moved = np.where(exact | np.isnan(value), 0, furthest(found, {0: value})[0])
+    if value.dtype.kind != "f":
         moved = np.where(np.broadcast_to(exponent.value < 0, value.shape), np.inf, moved)  # a fraction, made whole
     return [call.machine.settled(value, moved)]
 
@@ -278,8 +285,6 @@ def _remainder(call: Call) -> Bounds:
 
 def _compared(call: Call) -> Bounds:
     """1 where the comparison may come out otherwise."""
-    if call.certain((0, 1)):
-        return _exact(call)
     one, two = call.operand(0), call.operand(1)
     reach = one.bound + two.bound
     return [np.where((reach > 0) & ~(np.abs(one.value.astype(np.float64) - two.value) > reach), 1.0, 0.0)]
@@ -308,7 +313,7 @@ def _made_whole(rule: Rule, *, weighed: bool = False) -> Rule:
         real = np.asarray(call.run(np.asarray(call.values[0], np.float64), *call.values[1:])[0])
         single = replace(call, machines=[Machine(grid_of("float32"))], outputs=[real])
         ends = np.iinfo(call.result.dtype)
-        sure = (real == np.rint(real)) & (np.abs(real) <= _WHOLE_IN_FLOAT32) & call.certain(range(len(call.values)))
+        sure = (real == np.rint(real)) & (np.abs(real) <= _WHOLE_IN_FLOAT32) & call.certain()
         sure &= not weighed
         inside = (real > ends.min - 1.0) & (real < ends.max + 1.0)
         return [np.where(inside, np.where(sure, 0.0, rule(single)[0] + 1), np.inf)]
@@ -322,7 +327,7 @@ LEFT_OPEN = frozenset({"Hardmax", "TopK", *(name for name, item in OPERATORS.ite
 
 def _whole(call: Call) -> Bounds:
     """All or nothing: which elements there are, or which one is where."""
-    return _exact(call) if call.certain(range(len(call.values))) else call.all(np.inf)
+    return call.all(0.0 if call.certain() else np.inf)
 
 
 def _chosen(call: Call) -> Bounds:
@@ -330,7 +335,7 @@ def _chosen(call: Call) -> Bounds:
     x, axis = call.operand(0), int(call.attribute("axis", 0))
     if np.isnan(x.value).any():
         return call.all(np.inf)
-    if call.certain((0,)):
+    if call.certain(0):
         return _exact(call)
     value = -x.value if call.operator == "ArgMin" else x.value
     best = np.take_along_axis(value - x.bound, value.argmax(axis, keepdims=True), axis)
@@ -350,15 +355,13 @@ def _top(call: Call) -> Bounds:
     touching = np.maximum.accumulate(high, axis).take(range(order.shape[axis] - 1), axis)
     close = (touching >= low.take(range(1, order.shape[axis]), axis)).any(axis=axis, keepdims=True)
     moved = np.broadcast_to(x.bound.max(axis=axis, keepdims=True), x.value.shape)
-    apart = not close.any() or call.certain((0,))
+    apart = not close.any() or call.certain(0)
     return [moved.take(range(call.result.shape[axis]), axis), np.full(call.result.shape, 0.0 if apart else np.inf)]
 
 
 def _where(call: Call) -> Bounds:
     condition, one, two = (call.operand(place) for place in range(3))
     chosen = np.where(condition.value, one.bound, two.bound)
-    if call.certain((0,)):
-        return [chosen]
     apart = np.abs(one.value.astype(np.float64) - two.value)
     return [np.where(condition.bound > 0, apart + np.maximum(one.bound, two.bound), chosen)]
 
@@ -387,7 +390,7 @@ def _quantized(call: Call) -> Bounds:
 
 def _made(call: Call) -> Bounds:
     """Of a few numbers: Range; windows, of cosines of about 1."""
-    if not call.certain(range(len(call.values))):
+    if not call.certain():
         return call.all(np.inf)
     peak = np.asarray(np.max(np.abs(call.result), initial=1))
     return [call.machine.accumulated(call.result, np.zeros(call.result.shape), 8 + call.result.size, peak)]
@@ -597,23 +600,16 @@ def estimate(call: Call) -> Bounds:
         return call.all(np.inf)
     generator, grid = np.random.default_rng(0), call.machine.grid
     rounding = grid.unit if grid else 0.0
-    outputs = [np.asarray(output, dtype=np.float64) for output in call.outputs]
-    worst = [np.zeros(output.shape) for output in outputs]
-    for _ in range(_DRAWS):
 
-        def shaken(value: Array, bound: Array) -> Array:
-            reach = np.maximum(bound, rounding * np.abs(value))
-            return np.asarray(value + reach * generator.choice((-1.0, 1.0), value.shape))
+    def shaken(value: Array, bound: Array) -> Array:
+        reach = np.maximum(bound, rounding * np.abs(value))
+        return np.asarray(value + reach * generator.choice((-1.0, 1.0), value.shape))
 
-        for place, (output, other) in enumerate(zip(outputs, call.changed(shaken), strict=True)):
-            if np.shape(other) != output.shape:
-                return call.all(np.inf)
-            change = np.where(np.asarray(other) == output, 0, np.abs(np.asarray(other, np.float64) - output))
-            worst[place] = np.fmax(worst[place], np.where(np.isnan(change) & ~np.isnan(output), np.inf, change))
-    found = []
-    for output, change, machine in zip(outputs, worst, call.machines, strict=True):
+    worst, found = furthest((call.changed(shaken) for _ in range(_DRAWS)), call.results), []
+    for place, output in call.results.items():
         peak = np.max(np.abs(output), initial=0, where=np.isfinite(output))
-        found.append(machine.settled(output, _SCALE * (change + 2 * rounding * peak)))
+        change = np.where(np.isnan(output), 0, worst[place])
+        found.append(call.machines[place].settled(output, _SCALE * (change + 2 * rounding * peak)))
     return found
 
 

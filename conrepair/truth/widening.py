@@ -13,6 +13,9 @@ from onnx.external_data_helper import uses_external_data
 from conrepair.operators.record import Array
 
 _NARROW = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+REAL = (TensorProto.DOUBLE, *_NARROW)
+"""Element types of real numbers."""
+
 _TYPES = dict.fromkeys(_NARROW, TensorProto.DOUBLE)
 _NAMING_A_TYPE = {"to", "dtype", "output_datatype"}  # attributes
 

@@ -19,7 +19,8 @@ from conrepair.fuzz.suspicion import GRADIENT, REFUSED, Suspicion
 from conrepair.fuzz.trial import how_ended
 from conrepair.systems.system import Setting, System
 from conrepair.systems.wrapped import cotangent
-from conrepair.truth.disturbed import furthest, shaken, with_noise
+from conrepair.truth.disturbed import shaken, with_noise
+from conrepair.truth.judging import furthest
 
 _MARGIN = 4.0  # what answers have to be off by until that's a finding: this is an estimate, too
 

@@ -10,8 +10,8 @@ from conrepair.cases.case import Array, Case
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.generate.running import ModelSession, RefusedError
 from conrepair.metrics.ulps import grid_of, is_number, is_real
-from conrepair.truth.disturbed import furthest, shaken, with_noise
-from conrepair.truth.judging import beside, distances, stored
+from conrepair.truth.disturbed import shaken, with_noise
+from conrepair.truth.judging import beside, distances, furthest, stored
 
 _MARGIN = 4.0  # of an estimate
 _FAR = 0.1  # relative to an answer's size: further apart is no order of operations
