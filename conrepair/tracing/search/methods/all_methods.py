@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from conrepair.tracing.search.methods.conditioning import Conditioning
 from conrepair.tracing.search.methods.mega import Mega
-from conrepair.tracing.search.methods.minimizers import CovarianceMatrix, annealing, differential
+from conrepair.tracing.search.methods.minimizers import annealing, covariance_matrix, differential
 from conrepair.tracing.search.methods.walking import Random, Walk
 from conrepair.tracing.search.search import Answers, Search
 from conrepair.tracing.search.space import Space
@@ -16,7 +16,7 @@ _WARMTH = 0.1  # powers of ten of an error
 METHODS: Mapping[str, Callable[[Space, int, int, Answers], Search]] = {
     "annealing": lambda space, evaluations, seed, _: annealing(space.size, seed, evaluations),
     "climb": lambda space, evaluations, seed, _: Walk(space.size, seed, warmth=0),
-    "cmaes": lambda space, evaluations, seed, _: CovarianceMatrix(space.size, seed),
+    "cmaes": lambda space, evaluations, seed, _: covariance_matrix(space.size, seed),
     "conditioning": lambda space, evaluations, seed, answers: Conditioning(
         space.size, seed, evaluations, space.controls, answers
     ),

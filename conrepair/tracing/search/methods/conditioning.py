@@ -8,39 +8,34 @@ import numpy as np
 
 from conrepair.tracing.search.methods.crossing import Crossing, begun, numbers
 from conrepair.tracing.search.methods.mega import Mega
-from conrepair.tracing.search.search import Answers, Array, Search
+from conrepair.tracing.search.search import Answers, Array
 
 _STARTS = 12
 
 
-class Conditioning(Search):
+class Conditioning(Mega):
     """MEGA from where one side's answers pass through zero, which is where they're conditioned worst.
 
     Half of the evaluations look for such passes; they need one side only, and are made before the first candidate.
     """
 
     def __init__(self, size: int, seed: int, evaluations: int, controls: Sequence[int], answers: Answers) -> None:
-        self._half, self._answers = evaluations // 2, answers
-        self._generator, self._begun = np.random.default_rng(seed), False
-        self._pair = Mega(size, seed, self._half, controls, answers)
+        super().__init__(size, seed, evaluations // 2, controls, answers)
+        self._one_side, self._drawing, self._begun = answers, np.random.default_rng(seed), False
 
     def candidates(self, count: int) -> Array:
         """Points near those that amplify most."""
         if not self._begun:
-            self._begun, self._pair.starts = True, self._passes()
-        return self._pair.candidates(count)
-
-    def told(self, candidates: Array, scores: Array) -> None:
-        """Learn what the pair said."""
-        self._pair.told(candidates, scores)
+            self._begun, self.starts = True, self._passes()
+        return super().candidates(count)
 
     def _passes(self) -> list[Array]:
-        points = np.array([self._pair.start() for _ in range(_STARTS)])
-        answers, found = [numbers(outputs) for outputs in self._answers(points)], list[Crossing]()
-        for looks in range(_STARTS, self._half):
+        points = np.array([self.start() for _ in range(_STARTS)])
+        answers, found = [numbers(outputs) for outputs in self._one_side(points)], list[Crossing]()
+        for looks in range(_STARTS, self._evaluations):
             if not (found and found[-1].going):
-                found += begun(looks % _STARTS, points, answers, self._generator)
+                found += begun(looks % _STARTS, points, answers, self._drawing)
             if found and found[-1].going:
                 point = found[-1].point()
-                found[-1].told(point, self._answers(point[np.newaxis])[0])
+                found[-1].told(point, self._one_side(point[np.newaxis])[0])
         return [crossing.nearest for crossing in found]

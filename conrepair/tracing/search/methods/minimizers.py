@@ -10,54 +10,13 @@ import threading
 import warnings
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
 
 import numpy as np
 
-from conrepair.runtime.libraries import missing_library
 from conrepair.tracing.search.search import Array, Search
 
 _DIAGONAL_ABOVE = 200  # coordinates; a full matrix costs more than an evaluation from there on
 _STEP = 0.5
-
-
-class CovarianceMatrix(Search):
-    """Evolution with an adapted covariance matrix, started again from elsewhere where it has converged."""
-
-    def __init__(self, size: int, seed: int) -> None:
-        self._generator, self._size = np.random.default_rng(seed), size
-        self._strategy = self._started(np.zeros(size))
-        self._asked, self._known, self._given = list[Array](), list[float](), 0
-
-    def candidates(self, count: int) -> Array:
-        """The next of a generation."""
-        if self._given == len(self._asked):
-            if self._strategy.stop():
-                self._strategy = self._started(self._generator.uniform(-1, 1, self._size))
-            self._asked, self._known, self._given = self._strategy.ask(), [], 0
-        self._given = min(self._given + count, len(self._asked))
-        return np.array(self._asked[len(self._known) : self._given])
-
-    def told(self, candidates: Array, scores: Array) -> None:
-        """Adapt once a whole generation is known."""
-        self._known += [*-scores]
-        if len(self._known) == len(self._asked):
-            self._strategy.tell(self._asked, self._known)
-
-    def _started(self, point: Array) -> Any:
-        try:
-            with warnings.catch_warnings(action="ignore"):  # it says that it can't draw
-                import cma
-        except ModuleNotFoundError as error:
-            raise missing_library(error) or error from error
-        options = {
-            "bounds": [-1, 1],
-            "randn": lambda *sizes: self._generator.standard_normal(sizes),
-            "seed": np.nan,  # the generator is seeded; NumPy's own stays as it is
-            "verbose": -9,
-            "CMA_diagonal": self._size > _DIAGONAL_ABOVE,
-        }
-        return cma.CMAEvolutionStrategy(point, _STEP, options)
 
 
 _Ask = Callable[[Array], Array]
@@ -118,6 +77,31 @@ class Callback(Search):
         if costs is None:
             raise _Ended
         return costs
+
+
+def covariance_matrix(size: int, seed: int) -> Callback:
+    """Evolution with an adapted covariance matrix, started again from elsewhere where it has converged."""
+    with warnings.catch_warnings(action="ignore"):  # it says that it can't draw
+        import cma
+    generator = np.random.default_rng(seed)
+    options = {
+        "bounds": [-1, 1],
+        "randn": lambda *sizes: generator.standard_normal(sizes),
+        "seed": np.nan,  # the generator is seeded; NumPy's own stays as it is
+        "verbose": -9,
+        "CMA_diagonal": size > _DIAGONAL_ABOVE,
+    }
+
+    def minimize(ask: _Ask) -> None:
+        point = np.zeros(size)
+        while True:
+            strategy = cma.CMAEvolutionStrategy(point, _STEP, options)
+            while not strategy.stop():
+                points = strategy.ask()
+                strategy.tell(points, [*ask(np.array(points))])
+            point = generator.uniform(-1, 1, size)
+
+    return Callback(minimize)
 
 
 _ROWS = (20, 50)  # of a population; SciPy's own, 15 for each coordinate, are more than most budgets
