@@ -6,7 +6,7 @@ give in float64. NaN and infinity on one side only are findings of their own; wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -33,13 +33,15 @@ def relative(one: Outputs, other: Outputs) -> Array:
         one: The tested side.
         other: What errors are relative to.
     """
-    rows = [np.zeros(0)]
-    for a, b in zip(one, other, strict=True):
-        if a.dtype.kind == "f" and a.shape == b.shape:
-            a, b = (np.asarray(side, np.float64) for side in (a, b))
-            finite = np.isfinite(a) & np.isfinite(b)
-            rows.append(relative_to(np.abs(a[finite] - b[finite]), b[finite]))
-    return np.concatenate(rows)
+    alike = ((a, b.astype(np.float64)) for a, b in _real(one, other) if a.shape == b.shape)
+    finite = ((a, b, np.isfinite(a) & np.isfinite(b)) for a, b in alike)
+    rows = (relative_to(np.abs(a[both] - b[both]), b[both]) for a, b, both in finite)
+    return np.concatenate([np.zeros(0), *rows])
+
+
+def _real(one: Outputs, other: Outputs) -> Iterator[tuple[Array, Array]]:
+    """Outputs of real numbers."""
+    return ((a, b) for a, b in zip(one, other, strict=True) if a.dtype.kind == "f")
 
 
 def relative_to(errors: Array, values: Array) -> Array:
@@ -85,8 +87,7 @@ def flip(one: Outputs, other: Outputs, distance: float) -> float:
 
 def one_sided(one: Outputs, other: Outputs) -> int:
     """How many elements are NaN or infinite on one side only."""
-    floats = [(a, b) for a, b in zip(one, other, strict=True) if a.dtype.kind == "f"]
-    return sum(int(np.count_nonzero(np.isfinite(a) != np.isfinite(b))) for a, b in floats)
+    return sum(int(np.count_nonzero(np.isfinite(a) != np.isfinite(b))) for a, b in _real(one, other))
 
 
 def scored(objective: Objective, one: Outputs, other: Outputs, distance: float = 0.0) -> float:
@@ -105,8 +106,7 @@ def _largest_relative(one: Outputs, other: Outputs, distance: float = 0.0) -> fl
 
 def _largest_ulps(one: Outputs, other: Outputs, distance: float = 0.0) -> float:
     """In units in the last place of the tested side's type, at the other one's values."""
-    floats = [(a, b) for a, b in zip(one, other, strict=True) if a.dtype.kind == "f"]
-    finite = [(a, b, np.isfinite(a) & np.isfinite(b)) for a, b in floats]
+    finite = ((a, b, np.isfinite(a) & np.isfinite(b)) for a, b in _real(one, other))
     return max((float(ulps(a[both], b[both]).max(initial=0)) for a, b, both in finite), default=0.0)
 
 

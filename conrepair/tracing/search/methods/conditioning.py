@@ -21,7 +21,7 @@ class Conditioning(Mega):
 
     def __init__(self, size: int, seed: int, evaluations: int, controls: Sequence[int], answers: Answers) -> None:
         super().__init__(size, seed, evaluations // 2, controls, answers)
-        self._one_side, self._drawing, self._begun = answers, np.random.default_rng(seed), False
+        self._drawing, self._begun = np.random.default_rng(seed), False
 
     def candidates(self, count: int) -> Array:
         """Points near those that amplify most."""
@@ -31,11 +31,11 @@ class Conditioning(Mega):
 
     def _passes(self) -> list[Array]:
         points = np.array([self.start() for _ in range(_STARTS)])
-        answers, found = [numbers(outputs) for outputs in self._one_side(points)], list[Crossing]()
+        answers, found = [numbers(outputs) for outputs in self._look(points)], list[Crossing]()
         for looks in range(_STARTS, self._evaluations):
             if not (found and found[-1].going):
                 found += begun(looks % _STARTS, points, answers, self._drawing)
             if found and found[-1].going:
                 point = found[-1].point()
-                found[-1].told(point, self._one_side(point[np.newaxis])[0])
+                found[-1].told(point, self._look(point[np.newaxis])[0])
         return [crossing.nearest for crossing in found]

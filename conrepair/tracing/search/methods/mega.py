@@ -29,9 +29,7 @@ class Mega(Search):
         starts: Points to begin with.
     """
 
-    def __init__(
-        self, size: int, seed: int, evaluations: int, controls: Sequence[int] = (), answers: Answers | None = None
-    ) -> None:
+    def __init__(self, size: int, seed: int, evaluations: int, controls: Sequence[int], answers: Answers) -> None:
         """Nothing is evaluated yet.
 
         Args:
@@ -50,7 +48,7 @@ class Mega(Search):
         self._kinds = [self._tails, self._bits, self._ends, self._drawn, self._difference, self._cross]
         # The last are those of whole inputs, of going on as before, and of passes through zero.
         self._worth = np.ones(len(self._kinds) + 3)
-        self._worth[-1] = len(self._kinds) * (answers is not None)
+        self._worth[-1] = len(self._kinds)
         self._parents: list[tuple[int, int]] = []
         self._look, self._answers = answers, list[Array]()
         self._crossings, self._crossed = list[Crossing](), dict[int, Crossing]()
@@ -65,7 +63,7 @@ class Mega(Search):
     def told(self, candidates: Array, scores: Array) -> None:
         """Children that aren't worse take their parents' places."""
         self._spent += len(scores)
-        answers = [()] * len(scores) if self._look is None else self._look(candidates)
+        answers = self._look(candidates)
         if not self._parents:
             points, known = np.concatenate([self.points, candidates]), np.append(self._scores, scores)
             best = np.argsort(-known, kind="stable")[:_PLACES]
