@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -56,16 +56,12 @@ def write_judged(judged: Judged, folder: Path) -> None:
 
 def read_judged(folder: Path) -> Judged:
     """Read what `write_judged` wrote."""
-    judged = Judged()
     with np.load(folder / JUDGED) as file:
-        for key in file.files:
-            part, place, name = key.split("/", 2)
-            samples: list[Any] = getattr(judged, part)
-            while len(samples) <= int(place):
-                samples.append({})
-            samples[int(place)][name] = file[key]
-    for samples in (judged.exact, judged.bound, judged.estimated):  # without values there's no key
-        samples.extend({} for _ in range(len(judged.feeds) - len(samples)))
+        places = {key: key.split("/", 2) for key in file.files}
+        count = max((int(place) for _, place, _ in places.values()), default=-1) + 1
+        judged = Judged(*([{} for _ in range(count)] for _ in dataclasses.fields(Judged)))
+        for key, (part, place, name) in places.items():
+            getattr(judged, part)[int(place)][name] = file[key]
     return judged
 
 
