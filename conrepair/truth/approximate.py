@@ -36,6 +36,11 @@ class Machine:
     ulps: float | Array = 1.0
     likely: bool = False
 
+    @property
+    def unit(self) -> float:
+        """What rounding to the nearest may change, relatively."""
+        return self.grid.unit if self.grid else 0.0
+
     def settled(self, value: Array, moved: Array, ulps: float | Array | None = None) -> Array:
         """The bound of a rounded result; infinite where it may overflow.
 
@@ -91,6 +96,10 @@ class Approximate:
     value: Array
     bound: Array
     machine: Machine
+
+    def __abs__(self) -> Approximate:
+        """Magnitudes, exactly."""
+        return replace(self, value=np.abs(self.value))
 
     def __add__(self, other: Approximate | float) -> Approximate:
         """Rounded sum."""

@@ -182,14 +182,9 @@ def _summed(count: Callable[[Call], Any], *signs: float) -> Rule:
     """Sums of products: the operator itself, of magnitudes, says how large all terms are together."""
 
     def rule(call: Call) -> Bounds:
-        sign = iter((*signs, *[1.0] * len(call.values)))
-        factors = dict(zip(call.real(), sign, strict=False))
-
         def run(more: float) -> Array:
-            given = list(call.values)
-            for place, factor in factors.items():
-                given[place] = factor * (np.abs(call.values[place]) + more * call.bounds[place])
-            return np.asarray(call.run(*given)[0])
+            sign = itertools.chain(signs, itertools.repeat(1.0))
+            return np.asarray(call.changed(lambda value, bound: next(sign) * (np.abs(value) + more * bound))[0])
 
         terms = run(1.0)
         moved = np.zeros(terms.shape) if call.certain() else np.abs(terms - run(0.0))
@@ -222,7 +217,7 @@ def _turning(call: Call) -> Bounds:
     if record.terms is None:
         return found
     x = call.operand(0)
-    reach = x.bound + _ROUNDED * (call.machine.grid.unit if call.machine.grid else 0) * np.abs(x.value)
+    reach = x.bound + _ROUNDED * call.machine.unit * np.abs(x.value)
     terms = np.fmax(*(record.terms(x.value + sign * reach, **given) for sign in (-1, 1)))
     own = call.machine.accumulated(call.result, np.zeros(terms.shape), 3, terms)  # a constant, a product, a sum
     return [found[0] + np.where(terms > 0, own, 0)]
@@ -291,10 +286,7 @@ def _compared(call: Call) -> Bounds:
 
 
 def _logical(call: Call) -> Bounds:
-    uncertain = np.zeros(call.result.shape)
-    for bound in call.bounds:
-        uncertain = np.maximum(uncertain, np.asarray(bound) > 0)
-    return [uncertain]
+    return [1.0 * functools.reduce(np.logical_or, (bound > 0 for bound in call.bounds))]
 
 
 _WHOLE_IN_FLOAT32 = 2.0**24
@@ -433,7 +425,7 @@ def _softmax(call: Call) -> Bounds:
     if call.operator == "LogSoftmax":
         return [(low - total.through(np.log)).bound.reshape(shape)]
     machine, share = call.machine, call.result.reshape(low.value.shape)
-    own = 2 * np.asarray(machine.ulps) * machine.grid.unit if machine.grid else 0.0
+    own = 2 * np.asarray(machine.ulps) * machine.unit
     factor = np.exp(np.where(low.value < _NOTHING, 0, low.bound) + own)
     others = factor * (share * factor).sum(axis=axis, keepdims=True) - 1 - share * (factor**2 - 1)
     moved = np.where(others < 1, share * np.maximum(others, 0) / (1 - others), np.inf)
@@ -457,23 +449,18 @@ def _root_or_log(call: Call) -> Bounds:
 def _power_pool(call: Call) -> Bounds:
     """The root of a sum of powers, each of which may be flushed to zero."""
     x, p = call.operand(0), int(call.attribute("p", 2))
-    size = Approximate(np.abs(x.value), x.bound, x.machine)
-    powers = size.through(lambda base: np.maximum(base, 0) ** p)
-    value, terms, moved = (call.run(part ** (1.0 / p))[0] ** p for part in (powers.value, powers.value, powers.bound))
+    powers = abs(x).through(lambda base: np.maximum(base, 0) ** p)
+    value, moved = (call.run(part ** (1.0 / p))[0] ** p for part in (powers.value, powers.bound))
     count = math.prod(call.attribute("kernel_shape", np.shape(x.value)[2:]))
-    total = Approximate(value, call.machine.accumulated(value, moved, count, terms + moved), x.machine)
+    total = Approximate(value, call.machine.accumulated(value, moved, count, value + moved), x.machine)
     root = total.through(lambda base: np.maximum(base, 0) ** (1.0 / p))
-    unit = call.machine.grid.unit if call.machine.grid else 0.0
-    exponent = np.abs(np.log(np.where(value > 0, value, 1.0))) / p * unit  # 1 / p is rounded, too
+    exponent = np.abs(np.log(np.where(value > 0, value, 1.0))) / p * call.machine.unit  # 1 / p is rounded, too
     return [root.bound + root.value * exponent]
 
 
 def _unit(call: Call) -> Bounds:
     x, axis = call.operand(0), (int(call.attribute("axis", -1)),)
-    if int(call.attribute("p", 2)) == 1:
-        size = Approximate(np.abs(x.value), x.bound, x.machine).sum(axis)
-    else:
-        size = (x * x).sum(axis).through(np.sqrt)
+    size = abs(x).sum(axis) if int(call.attribute("p", 2)) == 1 else (x * x).sum(axis).through(np.sqrt)
     return [(x / size).bound]
 
 
@@ -545,8 +532,7 @@ def _resized(call: Call) -> Bounds:
     if _cut_short(call):
         return call.all(np.inf)
     x, mode, rest = call.operand(0), call.attribute("mode", "nearest"), call.values[1:]
-    unit = call.machine.grid.unit if call.machine.grid else 0.0
-    off = 8 * unit * max((*x.value.shape, *call.result.shape), default=1)
+    off = 8 * call.machine.unit * max((*x.value.shape, *call.result.shape), default=1)
     if mode == "cubic":
         moved = estimate(replace(call, bounds=[call.bounds[0], *[None] * len(rest)]))[0]
     else:
@@ -598,15 +584,17 @@ def estimate(call: Call) -> Bounds:
     """
     if any(np.isinf(bound).any() for bound in call.bounds if isinstance(bound, np.ndarray)):
         return call.all(np.inf)
-    generator, grid = np.random.default_rng(0), call.machine.grid
-    rounding = grid.unit if grid else 0.0
+    generator, rounding = np.random.default_rng(0), call.machine.unit
 
     def shaken(value: Array, bound: Array) -> Array:
         reach = np.maximum(bound, rounding * np.abs(value))
         return np.asarray(value + reach * generator.choice((-1.0, 1.0), value.shape))
 
-    worst, found = furthest((call.changed(shaken) for _ in range(_DRAWS)), call.results), []
-    for place, output in call.results.items():
+    results, draws = call.results, [call.changed(shaken) for _ in range(_DRAWS)]
+    if any(np.shape(draw[place]) != output.shape for draw in draws for place, output in results.items()):
+        return call.all(np.inf)
+    worst, found = furthest(draws, results), []
+    for place, output in results.items():
         peak = np.max(np.abs(output), initial=0, where=np.isfinite(output))
         change = np.where(np.isnan(output), 0, worst[place])
         found.append(call.machines[place].settled(output, _SCALE * (change + 2 * rounding * peak)))
