@@ -57,9 +57,9 @@ def forms(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Returns:
         "forms" ("form", "place", "words") of these operators.
     """
-    made = in_other_form(onnx.load(payload["model"]["path"]), payload["stable"], payload["float64"])
-    onnx.save(made[0].model, folder / REWRITTEN)
-    return {"forms": [{"form": item.form, "place": item.place, "words": item.words} for item in made]}
+    told, made = in_other_form(onnx.load(payload["model"]["path"]), payload["stable"], payload["float64"])
+    onnx.save(made, folder / REWRITTEN)
+    return {"forms": [{"form": item.form, "place": item.place, "words": item.words} for item in told]}
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,11 @@ class _Looking:
         guilty = [run for name in self._asked if self._blamed in {name, "both"} for run in runs[name]]
         blind = bool(guilty) and not any(run.errors for run in guilty)
         forms = []
-        for place, item in enumerate(candidates(self._proto, guilty, _FORMS)):
-            form = vars(item) | {"file": None}
-            if (model := form.pop("model")) is not None:
-                form["file"] = f"stable_{place}.onnx"
-                onnx.save(model, folder / form["file"])
-            forms.append(form)
+        for place, (form, model) in enumerate(candidates(self._proto, guilty, _FORMS)):
+            file = None if model is None else f"stable_{place}.onnx"
+            if model is not None and file is not None:
+                onnx.save(model, folder / file)
+            forms.append(vars(form) | {"file": file})
         return {
             "forms": forms,
             "stable": stable_operators(self._proto) if blind else [],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import onnx
 
@@ -14,29 +13,15 @@ from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
 from conrepair.tracing.explaining import explains
 from conrepair.tracing.propagation import Replayed
+from conrepair.tracing.result import Formed
 
 _GENERATED = "generated"
 _LIKELY = 0.5
 _WIDENED = "computed in float64"
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A form that may be why, and the network without it.
-
-    Attributes:
-        form: Its name; `_WIDENED` where no form is known.
-        place: The node that ends it.
-        words: What's computed there and what helps.
-        explained: How well its errors are those that were seen, 0 to 1; None where the values don't show it.
-        model: With the stable form in its place; None where there's none.
-    """
-
-    form: str
-    place: str
-    words: str
-    explained: float | None
-    model: onnx.ModelProto | None
+Candidate = tuple[Formed, onnx.ModelProto | None]
+"""A form that may be why, its name `_WIDENED` where none is known; and the network without it, where there's one."""
 
 
 def has_guilty_groups(run: Replayed) -> bool:
@@ -100,13 +85,19 @@ def candidates(model: onnx.ModelProto, runs: Sequence[Replayed], most: int) -> l
     for run in runs:
         for tensor in (item.tensor for item in run.errors if item.change == _GENERATED and not item.culprits):
             told += _of_kernel(model, run, tensor, _inside(model, run, tensor), places)
-    told.sort(key=lambda item: -(item.explained or 0.0))
-    unique = {(item.form, item.place): item for item in reversed(told)}
-    return sorted(unique.values(), key=lambda item: -(item.explained or 0.0))[:most]
+    told.sort(key=_likely, reverse=True)
+    unique = {(form.form, form.place): (form, made) for form, made in reversed(told)}
+    return sorted(unique.values(), key=_likely, reverse=True)[:most]
 
 
-def in_other_form(model: onnx.ModelProto, stably: Sequence[str], widely: Sequence[str]) -> list[Candidate]:
-    """What's said of operators that heal in another form, each with the network that has them all.
+def _likely(candidate: Candidate) -> float:
+    return candidate[0].explained or 0.0
+
+
+def in_other_form(
+    model: onnx.ModelProto, stably: Sequence[str], widely: Sequence[str]
+) -> tuple[list[Formed], onnx.ModelProto]:
+    """What's said of operators that heal in another form, and the network that has them all.
 
     Args:
         model: The network.
@@ -118,9 +109,9 @@ def in_other_form(model: onnx.ModelProto, stably: Sequence[str], widely: Sequenc
     """
     made, places = rewritten(model, stably, widely), found(model)
     firsts = {place.nodes[0]: place for place in reversed(places) if FORMS[place.form].has_stable(place)}
-    told = [Candidate(firsts[name].form, name, words([firsts[name]])[0], None, made) for name in stably]
+    told = [Formed(firsts[name].form, name, words([firsts[name]])[0]) for name in stably]
     kinds = {node.name or node.output[0]: node.op_type for node in model.graph.node}
-    return told + [Candidate(_WIDENED, name, _unknown(kinds[name], name), None, made) for name in widely]
+    return told + [Formed(_WIDENED, name, _unknown(kinds[name], name)) for name in widely], made
 
 
 def _unknown(operator: str, name: str) -> str:
@@ -143,12 +134,12 @@ def _of_kernel(
                     continue
                 score = None
         named = True
-        yield Candidate(place.form, place.nodes[0], words([place])[0], score, _written(model, place))
+        yield Formed(place.form, place.nodes[0], words([place])[0], score), _written(model, place)
     if not named:
         node = next(item for item in model.graph.node if tensor in item.output)
         place = Place("", 0, node.op_type, (node.name or tensor,), tuple(node.input), tensor)
         said = _unknown(node.op_type, place.nodes[0])
-        yield Candidate(_WIDENED, place.nodes[0], said, None, _written(model, place))
+        yield Formed(_WIDENED, place.nodes[0], said), _written(model, place)
 
 
 def _written(model: onnx.ModelProto, place: Place) -> onnx.ModelProto | None:
