@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,8 @@ def read_judged(folder: Path) -> Judged:
     with np.load(folder / JUDGED) as file:
         places = {key: key.split("/", 2) for key in file.files}
         count = max((int(place) for _, place, _ in places.values()), default=-1) + 1
-        judged = Judged(*([{} for _ in range(count)] for _ in dataclasses.fields(Judged)))
+        samples: list[list[Any]] = [[{} for _ in range(count)] for _ in dataclasses.fields(Judged)]
+        judged = Judged(*samples)
         for key, (part, place, name) in places.items():
             getattr(judged, part)[int(place)][name] = file[key]
     return judged

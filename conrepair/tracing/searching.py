@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,10 +83,8 @@ class Sides:
         """Scores [count] of points [count, size], one by one: another batch has other kernels."""
         each = self.space.each(points)
         self._last, self._answers = points, []
-        if self._objective is flip:
-            far = map(self.space.distance, points, each)
-            return np.array(list(map(self.score, each, far)))
-        return np.array(list(map(self.score, each)))
+        far = map(self.space.distance, points, each) if self._objective is flip else itertools.repeat(0.0)
+        return np.array(list(map(self.score, each, far)))
 
     def score(self, feeds: Mapping[str, Array], distance: float = 0.0) -> float:
         """Run both sides, and keep inputs on which they're far apart; how far.
@@ -106,8 +103,11 @@ class Sides:
             return FAILED
         self._answers.append(answers := list(one.values()))
         score = scored(self._objective, answers, [two[name] for name in one], distance)
-        if len(self._best) < _KEPT or score > self._best[0].score:
-            self._keep(score, number, feeds)
+        full = len(self._best) >= _KEPT
+        if score > (self._best[0].score if full else -np.inf):  # NaN isn't
+            own = {name: array.copy() for name, array in feeds.items()}  # else a whole block is kept
+            keep = heapq.heappushpop if full else heapq.heappush
+            keep(self._best, Candidate(score, number, own))
         return score
 
     def answers(self, points: Array) -> Sequence[Outputs]:
@@ -119,13 +119,6 @@ class Sides:
                 with contextlib.suppress(InferenceError):
                     self._answers[-1] = list(self._one.run(feeds).values())
         return self._answers
-
-    def _keep(self, score: float, number: int, feeds: Mapping[str, Array]) -> None:
-        if math.isnan(score):
-            return
-        own = {name: array.copy() for name, array in feeds.items()}  # else a whole block is kept
-        keep = heapq.heappush if len(self._best) < _KEPT else heapq.heappushpop
-        keep(self._best, Candidate(score, number, own))
 
     @property
     def best(self) -> tuple[Candidate, ...]:
