@@ -80,24 +80,21 @@ class Call(Step):
         """With its bound."""
         return Approximate(np.asarray(self.values[place]), self.bounds[place], self.machine)
 
-    def real(self) -> list[int]:
-        """Places of operands of real numbers, or whose bounds say that they aren't certain."""
-        return [
-            place
-            for place, (value, bound) in enumerate(zip(self.values, self.bounds, strict=True))
-            if isinstance(value, np.ndarray) and bound is not None and (value.dtype.kind == "f" or bound.any())
-        ]
-
     @property
     def results(self) -> dict[int, Array]:
         """By place, in float64."""
         return {place: np.asarray(output).astype(np.float64) for place, output in enumerate(self.outputs)}
 
     def changed(self, place: Callable[[Array, Array], Array]) -> dict[int, Any]:
-        """Results with all real operands replaced: of value and bound."""
+        """Results with operands replaced that are real, or whose bounds say that they aren't certain.
+
+        Args:
+            place: Of value and bound, in order.
+        """
         given = list(self.values)
-        for index in self.real():
-            given[index] = place(self.values[index], self.bounds[index])
+        for index, (value, bound) in enumerate(zip(self.values, self.bounds, strict=True)):
+            if isinstance(value, np.ndarray) and bound is not None and (value.dtype.kind == "f" or bound.any()):
+                given[index] = place(value, bound)
         return dict(enumerate(self.run(*given)))
 
     def certain(self, *places: int) -> bool:
