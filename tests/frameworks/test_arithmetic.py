@@ -52,9 +52,9 @@ def test_another_rounding_is_seen_and_ends(mode: int) -> None:
 @LINUX
 def test_a_referee_that_leaves_it_otherwise_is_not_believed() -> None:
     class Careless(OnnxReference):
-        def opened(self, *asked: Any) -> Any:
+        def computed(self, *asked: Any) -> Any:
             ctypes.CDLL("libm.so.6").fesetround(_ROUNDINGS["up"])
-            return super().opened(*asked)
+            return super().computed(*asked)
 
     text = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Exp (x) }'
     with pytest.raises(CannotJudgeError, match="computing otherwise: results aren't rounded to the nearest"):
