@@ -15,7 +15,7 @@ from conrepair.evaluate.slices import wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.judging import numbers
-from conrepair.judging.arithmetic import arithmetic_of
+from conrepair.judging.arithmetic import ARITHMETICS, arithmetic_of
 from conrepair.judging.explained import By, Explained
 from conrepair.judging.floor import Floor, Rounding
 from conrepair.judging.recognition import Fit, fit, recognized, told_apart
@@ -24,6 +24,7 @@ from conrepair.truth.judging import Side, beside, is_sharp
 
 if TYPE_CHECKING:
     from conrepair.evaluate.compare import OutputComparison
+    from conrepair.evaluate.run import Run
 
 Array = npt.NDArray[Any]
 Kept = TypeVar("Kept")
@@ -77,6 +78,18 @@ class Evidence(Generic[Kept]):
         found: dict[str, Any] = {name: None if item is None else change(item) for name, item in kept.items()}
         simulated = {name: made for name, item in self.simulated.items() if (made := change(item)) is not None}
         return Evidence(simulated=simulated, kernel=self.kernel, wide=self.wide, **found)
+
+
+def evidence_of(runs: Mapping[str, Run | None], kernel: str) -> dict[str, Any]:
+    """What was measured of a reference, as `Evidence` has it.
+
+    Args:
+        runs: By the names of `conrepair.judging.measured.Measured`.
+        kernel: As that has it.
+    """
+    simulated = {name: run for name, run in runs.items() if name in ARITHMETICS and run is not None}
+    others = {name: run for name, run in runs.items() if name not in ARITHMETICS}
+    return {**others, "simulated": simulated, "kernel": kernel}
 
 
 def beside_exact(
@@ -165,15 +178,13 @@ def fits_of(one: Array, two: Array, known: Evidence[Array], least: float) -> tup
         least: Relative L2 that rounding explains anyway.
     """
     found = []
-    count = len(next(iter(known.simulated.values()), one))
-    right, given = one[:count], two[:count]
-    first, alike = (relative_l2(right, given), _as_others(one, two, count)) if known.simulated else (0.0, False)
-    fits = told_apart({name: fit(name, right, given, made, least) for name, made in known.simulated.items()})
+    firsts = {name: (one[: len(made)], two[: len(made)]) for name, made in known.simulated.items()}
+    fits = told_apart({name: fit(name, *firsts[name], made, least) for name, made in known.simulated.items()})
     for name, item in fits.items():
-        simulated = known.simulated[name]
-        usual = relative_l2(right, simulated) if simulated.shape == right.shape else 0.0
+        simulated, first = known.simulated[name], relative_l2(*firsts[name])
+        usual = relative_l2(firsts[name][0], simulated) if simulated.shape == firsts[name][0].shape else 0.0
         near = numbers.LEAST * usual <= first <= max(numbers.TIMES * usual, least)
-        explains = item.explains and (near or item.close) and alike
+        explains = item.explains and (near or item.close) and _as_others(one, two, len(simulated))
         if explains and one.dtype.kind == "f" and one.ndim > 1:
             own = {"disturbed": simulated}
             explains = wrong_slices(one, two, own, Rounding(operators=1), margin=numbers.SLICES) is None

@@ -471,25 +471,21 @@ def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     if again is None:
         return {"runs": {}, "kernel": ""}
     found = again.measured
-    first = {"rounded": found.rounded, **found.simulated}
-    held = {name: [arrays] for name, arrays in first.items() if arrays is not None}
-    held |= {"exact": [*found.exact], "bounds": [*found.bounds], "own": [*found.own]}
     runs: dict[str, Any] = {}
-    for name, parts in held.items():
-        if parts:
-            (folder / name).mkdir()
-            count = again.valid[0 if name in first else 1]
-            recorder = Recorder(folder / name, count, again.axes, fixed=True)
-            for start, arrays in zip(range(0, count, again.size), parts, strict=True):
-                recorder.record(start, min(again.size, count - start), again.size, arrays, 0.0)
-            recorder.finish()
-            specs = [
-                dataclasses.replace(spec, dtype=str(parts[0][spec.name].dtype))
-                for spec in again.specs
-                if spec.name in parts[0]
-            ]
-            outputs = [to_json(spec) for spec in specs]
-            runs[name] = {"outputs": outputs, "count": count, "starts": recorder.starts, "repeats": True}
+    for name, parts in found.runs.items():
+        (folder / name).mkdir()
+        count = min(again.count, again.size * len(parts))
+        recorder = Recorder(folder / name, count, again.axes, fixed=True)
+        for start, arrays in zip(range(0, count, again.size), parts, strict=True):
+            recorder.record(start, min(again.size, count - start), again.size, arrays, 0.0)
+        recorder.finish()
+        specs = [
+            dataclasses.replace(spec, dtype=str(parts[0][spec.name].dtype))
+            for spec in again.specs
+            if spec.name in parts[0]
+        ]
+        outputs = [to_json(spec) for spec in specs]
+        runs[name] = {"outputs": outputs, "count": count, "starts": recorder.starts, "repeats": True}
     return {"runs": runs, "kernel": found.kernel}
 
 

@@ -84,7 +84,7 @@ def exact_values(
     Returns:
         None where that's too much work, or where nobody can do it.
     """
-    work = _work(network, feeds, wanted)
+    work = work_of(network, feeds, wanted)
     if work > (numbers.WORK if most is None else most):
         return None
     piece = network.as_onnx(tuple(feeds), wanted)
@@ -155,13 +155,20 @@ def is_confirmed(network: Network, fed: Collection[str], exact: Exact, name: str
     )
 
 
-def _work(network: Network, fed: Mapping[str, Array], wanted: Sequence[str]) -> float:
-    """Products, roughly: of each sum its results times its terms, and of all others their elements."""
-    return sum(_products(network, node) for node in network.graph.between(fed.keys(), wanted))
+def work_of(network: Network, fed: Mapping[str, Array], wanted: Sequence[str], *, slow: float = _SLOW) -> float:
+    """Products times bytes of a result: of each sum its results times its terms, of all others their elements.
+
+    Args:
+        network: Whose.
+        fed: Tensors that are given.
+        wanted: Tensors that are computed from these.
+        slow: Times as much of what ONNX's reference computes in loops.
+    """
+    return sum(_products(network, node, slow) for node in network.graph.between(fed.keys(), wanted))
 
 
-def _products(network: Network, node: Node) -> float:
+def _products(network: Network, node: Node, slow: float) -> float:
     record, sums = OPERATORS.get(node.op), node.op in PRODUCTS
-    slow = record is None or bool(record.unbounded) or (isinstance(record.value, str) and not sums)
+    in_loops = record is None or bool(record.unbounded) or (isinstance(record.value, str) and not sums)
     size = max((network.graph.tensors[name].nbytes or 0 for name in (*node.outputs, *node.inputs) if name), default=0)
-    return size * (_SLOW if slow else 1.0) * (network.graph.terms(node) if sums else 1)
+    return size * (slow if in_loops else 1.0) * (network.graph.terms(node) if sums else 1)

@@ -48,16 +48,6 @@ class Simulated(Network):
         networks = self._network, self._products, self._squares
         return _Rounded(self.graph, networks, self._arithmetic, fed, wanted, self._most)
 
-    def outputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The model's outputs, by its names for them.
-
-        Args:
-            feeds: A batch, by the graph's inputs.
-        """
-        ends = [name for name in dict.fromkeys(self.output_names.values()) if name not in self.graph.inputs]
-        given = {**feeds, **self.segment(self.graph.inputs, ends).run(feeds)} if ends else feeds
-        return {name: given[tensor] for name, tensor in self.output_names.items()}
-
 
 def simulated(network: Network, name: str, feeds: Mapping[str, Array], wanted: str) -> Array:
     """A tensor of a network in an arithmetic, computed from others.

@@ -13,15 +13,17 @@ import numpy as np
 from conrepair.data.ragged import as_rows
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
+from conrepair.evaluate.evidence import evidence_of
 from conrepair.evaluate.run import HeldRun
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.graph.operators import QUANTIZING
 from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.judging.floor import HALF_PRECISIONS
+from conrepair.judging.measured import Measured
 from conrepair.localization.activations import Activations
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import MOST_BITS
-from conrepair.localization.reference import Measured, Reference, measured
+from conrepair.localization.reference import Reference
 from conrepair.networks.network import Network
 
 
@@ -84,13 +86,9 @@ class AnswerPairs:
         """
         return _held(self._reference.network, self._ours, source)[0], _held(self._target, self._theirs, target)[0]
 
-    def measure_rounding(self, right: Activations) -> None:
-        """Judge by what rounding on the way does to the outputs, and by exact values, too, from now on.
-
-        Args:
-            right: The first batch through the network that is right.
-        """
-        self._measured = measured(self._reference, right, tried(self.computes_in), self._feeds)
+    def measure_rounding(self) -> None:
+        """Judge by what rounding on the way does to the outputs, and by exact values, too, from now on."""
+        self._measured = self._reference.measured(self._feeds, tried(self.computes_in))
 
     def compared(self, changed: Mapping[str, Array] | None = None) -> ComparedOutputs:
         """Judge what was taken.
@@ -111,11 +109,7 @@ class AnswerPairs:
             replace(given, quantized=options.quantized, precision=options.precision, computes_in=self.computes_in),
             options.tolerance,
             second_opinion=other([self._second]),
-            simulated={name: run for name, outputs in known.simulated.items() if (run := other([outputs]))},
-            kernel=known.kernel,
-            rounded=other([known.rounded]),
-            exact=other(known.exact[batches]),
-            bounds=other(known.bounds[batches]),
+            **evidence_of({name: other(parts[batches]) for name, parts in known.runs.items()}, known.kernel),
         )
 
     def _other(self, batches: Sequence[Mapping[str, Array] | None], *, vary: bool) -> HeldRun | None:

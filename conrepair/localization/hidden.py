@@ -72,7 +72,7 @@ def explain_outputs(
     known, cleared = list(guilty), list[str]()
     left = run.outputs(known)
     if left.differs and not left.unpaired:
-        answers.measure_rounding(first[0])  # what is left may be that
+        answers.measure_rounding()  # what is left may be that
         left = run.outputs(known)
     while left.differs and not left.unpaired and len(found) + len(cleared) < _MOST:
         culprit = run.last_needed(known)

@@ -143,7 +143,7 @@ def localize_target(
     if (compared.differs or compared.open) and not options.quantized:
         clock.begin("follow")
         if not any(item.guilty for item in judged):
-            answers.measure_rounding(first[0])
+            answers.measure_rounding()
             compared = answers.compared()
         if compared.differs:
             explained = explain_outputs(first, alignment, judged, answers, options.noise_margin)

@@ -20,7 +20,7 @@ from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record
 from conrepair.judging.arithmetic import FLOAT32, tried
-from conrepair.localization.activations import Activations
+from conrepair.judging.measured import Measured, measured
 from conrepair.localization.baked_batch import opened_batch, with_baked
 from conrepair.localization.by_files import compared_by_files
 from conrepair.localization.conclusion import of_other_sizes
@@ -31,7 +31,7 @@ from conrepair.localization.opening import OpenedNetwork, open_model, second_opi
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.recorded import RecordedNetwork, RecordedSide
-from conrepair.localization.reference import Measured, Reference, measured
+from conrepair.localization.reference import Reference
 from conrepair.localization.result import Localization
 from conrepair.localization.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
@@ -159,14 +159,14 @@ class OutputsAgain:
     Attributes:
         measured: By the model's names.
         specs: Of the outputs, under these.
-        valid: How many samples of the first batch, and of all, aren't there to fill one up.
+        count: How many samples there are, those aside that fill a batch up.
         size: Of the batch.
         axes: Where outputs have their samples.
     """
 
     measured: Measured
     specs: tuple[TensorSpec, ...]
-    valid: tuple[int, int]
+    count: int
     size: int
     axes: OutputAxes
 
@@ -192,14 +192,13 @@ def outputs_again(source: FedModel, folder: Path, options: Options) -> OutputsAg
     if opened.note:
         return None
     network = opened.network
-    right = Activations(network, next(iter(_batches(source, opened, size, count))), folder / "right")
     every = _batches(source, opened, size, source.data.count)
-    found = measured(Reference(network, folder / "rounded"), right, tried(options.tolerance.arithmetic), every)
+    found = measured(network, every, tried(options.tolerance.arithmetic))
     stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
-    arrays = found.rounded or {}
+    arrays = found.runs["rounded"][0] if found.runs else {}
     specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]
     axes = OutputAxes(source.inputs, specs, source.axes)
-    return OutputsAgain(found, tuple(specs), (min(size, count), source.data.count), size, axes)
+    return OutputsAgain(found, tuple(specs), source.data.count, size, axes)
 
 
 def batch_size(source: FedModel, target: FedModel, wanted: int, samples: int) -> int:

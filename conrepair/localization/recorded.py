@@ -112,7 +112,7 @@ class RecordedSide:
             inner = len(self._cuts) > len(self._recorded.output_names)  # which say it where none was recognized
             answers.computes_in = found or (FLOAT32.name if inner else computes_in)
         if compared.open and not self._is_right:
-            answers.measure_rounding(self._own)
+            answers.measure_rounding()
             compared = answers.compared()
         return self._concluded(judged, compared, compared.arithmetic or answers.computes_in)
 

@@ -5,25 +5,20 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
-from conrepair.judging import numbers
-from conrepair.judging.arithmetic import arithmetic_of
-from conrepair.judging.disturbance import DISTURBED, as_rounding, shaken
-from conrepair.judging.exact import exact_values, first_wrong_kernel
-from conrepair.judging.simulation import Simulated
+from conrepair.judging.disturbance import shaken
+from conrepair.judging.measured import Measured, measured
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import as_stored
 from conrepair.localization.pieces import Pieces
 from conrepair.metrics.running_error import RunningError, error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
-from conrepair.truth.judging import beside
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ class Reference:
         self._batches: dict[int, Activations] = {}
         self._floors: dict[frozenset[str], dict[str, RoundingFloor]] = {}
         self._second_outputs: dict[str, Array] | None = None
-        self._rounded_outputs: dict[str, Array] | None = None
+        self._measurements: dict[tuple[int, tuple[str, ...]], Measured] = {}
         self._asked = False
 
     def batch(self, number: int, feeds: Mapping[str, Array]) -> Activations:
@@ -140,24 +135,17 @@ class Reference:
                     self._second_outputs = _outputs(other, right)
         return self._second_outputs
 
-    def rounded_outputs(self, right: Activations) -> Mapping[str, Array]:
-        """The outputs for the first batch if each tensor on the way were rounded a little more, by the model's names.
-
-        Other kernels of one library are often nearly the same: they don't show how badly conditioned a network is.
-        Here its tensors are disturbed, some after the other, and what that does is carried to the outputs.
+    def measured(self, batches: Sequence[Mapping[str, Array]], arithmetics: Collection[str]) -> Measured:
+        """What the outputs are by other means; measured once.
 
         Args:
-            right: The first batch.
+            batches: Inputs of all batches that are compared; the same ones each time.
+            arithmetics: Names of those to simulate.
         """
-        if self._rounded_outputs is None:
-            found = Simulated(self.network, DISTURBED, most=numbers.STEPS).outputs(right.feeds)
-            right.compute(
-                [name for name in self.network.output_names.values() if name not in self.network.graph.inputs]
-            )
-            self._rounded_outputs = {
-                name: as_rounding(right[tensor], found[name]) for name, tensor in self.network.output_names.items()
-            }
-        return self._rounded_outputs
+        known = len(batches), tuple(arithmetics)
+        if known not in self._measurements:
+            self._measurements[known] = measured(self.network, batches, arithmetics)
+        return self._measurements[known]
 
     def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, RoundingFloor]:
         """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
@@ -204,66 +192,3 @@ def _outputs(other: Network, right: Activations) -> dict[str, Array]:
 
 def _stored(right: Activations, network: Network, name: str) -> Array:
     return as_stored(right[name], network.graph.tensors[name])
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Outputs of a network by other means, by the model's names.
-
-    Attributes:
-        rounded: With each tensor on the way rounded a little more; of the first batch.
-        exact: In float64, of each batch; none where that's too much work.
-        bounds: How far each element of a right computation may be from that, of each batch.
-        own: What the network's runtime gives for these batches.
-        simulated: In arithmetics that a device may have, by their names; of the first batch.
-        kernel: In words, which operator its runtime computes with a larger error than rounding explains.
-    """
-
-    rounded: Mapping[str, Array] | None = None
-    exact: Sequence[Mapping[str, Array]] = ()
-    bounds: Sequence[Mapping[str, Array]] = ()
-    own: Sequence[Mapping[str, Array]] = ()
-    simulated: Mapping[str, Mapping[str, Array]] = field(default_factory=lambda: MappingProxyType({}))
-    kernel: str = ""
-
-
-def measured(
-    reference: Reference,
-    right: Activations,
-    arithmetics: Collection[str] = (),
-    batches: Iterable[Mapping[str, Array]] = (),
-) -> Measured:
-    """Measure all.
-
-    Args:
-        reference: The network.
-        right: The first batch through it.
-        arithmetics: Names of those to simulate.
-        batches: Inputs of all batches that are compared, by tensor.
-    """
-    network = reference.network
-    rounded, kernel, run = reference.rounded_outputs(right), None, None
-    simulated: dict[str, Mapping[str, Array]] = {}
-    held: list[list[Mapping[str, Array]]] = [[], [], []]
-    names, left = network.output_names, numbers.WORK
-    ends = [end for end in dict.fromkeys(names.values()) if end not in network.graph.inputs]
-    if not ends:
-        return Measured(rounded)
-    for name in arithmetics:
-        with contextlib.suppress(InferenceError):  # what it makes of a number may be no index
-            simulated[name] = Simulated(network, arithmetic_of(name)).outputs(right.feeds)
-    for feeds in batches:
-        found = exact_values(network, feeds, ends, most=left)
-        if found is None or any(end in found.estimated or end not in found.values for end in ends):
-            return Measured(rounded, simulated=simulated)
-        left -= found.work
-        run = run or network.segment(network.graph.inputs, ends)
-        given = run.run(feeds)
-        if kernel is None and any(beside(given[end], found.values[end], found.bounds[end]).beyond for end in ends):
-            kernel = first_wrong_kernel(network, found)
-            if kernel is None:
-                return Measured(rounded, simulated=simulated)  # who's off isn't known
-        parts = (found.values, found.bounds, {**feeds, **given})
-        for batch, part in zip(held, parts, strict=True):
-            batch.append({name: part[end] for name, end in names.items() if end in part})
-    return Measured(rounded, held[0], held[1], held[2], simulated, "" if kernel is None else str(kernel))

@@ -16,6 +16,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
+from conrepair.evaluate.evidence import evidence_of
 from conrepair.evaluate.inputs import ComparedInput, compared_inputs
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.max_drop import judge_drop
@@ -24,7 +25,6 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, channels_of
-from conrepair.judging.arithmetic import ARITHMETICS
 from conrepair.metrics.statistics import corrected_times, time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
@@ -383,8 +383,7 @@ def _measured(run: Run, reference: Execution | None) -> dict[str, Any]:
         name: _beside(run, _run_of(reference, Entry(entry.folder / name, item), f"{reference.row_name}, {name}"))
         for name, item in entry.result["runs"].items()
     }
-    simulated = {name: runs.pop(name) for name in ARITHMETICS if name in runs}
-    return {**runs, "simulated": simulated, "kernel": entry.result["kernel"]}
+    return evidence_of(runs, entry.result["kernel"])
 
 
 def _not_judged(name: str, wanted: Execution | None) -> Problem:

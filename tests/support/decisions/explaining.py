@@ -19,7 +19,7 @@ from conrepair.evaluate.run import HeldRun
 from conrepair.evaluate.slices import coarse_slices, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Integers, Verdict, judge, of_types
-from conrepair.judging import exact, numbers
+from conrepair.judging import exact, measured, numbers
 from conrepair.judging.disturbance import DISTURBED, as_rounding, shaken
 from conrepair.judging.explained import By
 from conrepair.judging.floor import Floor, Rounding
@@ -40,9 +40,19 @@ def _off(by: float, noise: np.ndarray = _NOISE) -> np.ndarray:
 def _is_made(work: float) -> bool:
     asked: list[int] = []
     network = cast("Any", SimpleNamespace(as_onnx=lambda *_: asked.append(1)))
-    with mock.patch.object(exact, "_work", return_value=work):
+    with mock.patch.object(exact, "work_of", return_value=work):
         exact.exact_values(network, {}, [])
     return bool(asked)
+
+
+def _simulated(work: float, nodes: int) -> int:
+    """How many of 99 batches are simulated that are so much work each."""
+    graph = SimpleNamespace(inputs=[], nodes=range(nodes))
+    network = cast("Any", SimpleNamespace(output_names={"y": "y"}, graph=graph))
+    known = {"work_of": lambda *_, **__: work, "_rounded": lambda *_: {}, "_exact": lambda *_: ({}, "")}
+    known |= {"Simulated": lambda *_: None, "_outputs": lambda *_: dict}
+    with mock.patch.multiple(measured, **known):
+        return len(measured.measured(network, [{}] * 99, ["bfloat16"]).runs["bfloat16"])
 
 
 def _accused(bounds: float) -> bool:
@@ -55,7 +65,7 @@ def _accused(bounds: float) -> bool:
 
 def _seldom(by: float) -> bool:
     """Whether an arithmetic explains what's moved by so much of it, but for a few numbers by more."""
-    few = _DRAWN.permuted(np.arange(_RIGHT.size) < 40).reshape(_RIGHT.shape)
+    few = np.random.default_rng(1).permuted(np.arange(_RIGHT.size) < 40).reshape(_RIGHT.shape)
     return fit("float16", _RIGHT, _RIGHT + 1e-3 * np.where(few, 10.0, by) * _OTHER, _RIGHT + 1e-3 * _NOISE).explains
 
 
@@ -264,6 +274,8 @@ def _of_nothing(size: float) -> str:
 
 DECISIONS = [
     Decision("work of {} is computed exactly", _is_made, (7e8, 1.4e9)),
+    Decision("batches simulated that are work of {} each", lambda x: _simulated(x, 0), (7e8, 1.4e9)),
+    Decision("batches simulated of {} operators", lambda x: _simulated(0, int(x)), (350, 700)),
     Decision("other samples off by {} times what the first are are like them", _others, (2.1, 4.2)),
     Decision("off by {} bounds is judged by exact values", _accused, (70.0, 140.0)),
     Decision("off by {} times what an arithmetic makes is explained", _fits, (1.4, 2.8)),
