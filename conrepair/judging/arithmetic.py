@@ -51,15 +51,19 @@ class Arithmetic:
     own_sums: bool = False
 
     @property
+    def kind(self) -> str:
+        """Its name, however sums are kept."""
+        return self.name.removesuffix("-accumulated")
+
+    @property
     def proof(self) -> str:
         """What shows that a device computes in it, in words; "" where nothing does."""
-        return _PROOFS.get(self.name.removesuffix("-accumulated"), "")
+        return _PROOFS.get(self.kind, "")
 
     @property
     def words(self) -> str:
         """For a person."""
-        kind = self.name.removesuffix("-accumulated")
-        return f"{kind}, its sums too" if self.own_sums else _WORDS.get(kind, kind)
+        return f"{self.kind}, its sums too" if self.own_sums else _WORDS.get(self.kind, self.kind)
 
 
 _WORDS = {

@@ -58,6 +58,36 @@ def test_a_right_device_is_not_accused_and_its_arithmetic_named(name: str) -> No
     assert (localized.verdict, localized.arithmetic, localized.faults) == ("noise", name, ()), localized.reason
 
 
+def _fused(factors: Mapping[str, float] | None = None) -> dict[str, npt.NDArray[Any]]:
+    """What it gives where only what's multiplied is rounded to bfloat16, and the first layer isn't at all."""
+    found = _device(torch.float32, factors)
+    w = {name: torch.tensor(array * np.float32((factors or {}).get(name, 1.0))) for name, array in WEIGHTS.items()}
+
+    def rounded(array: Any) -> torch.Tensor:
+        return torch.as_tensor(array).to(torch.bfloat16).float()
+
+    b = torch.tensor(found["b"])
+    c = functional.conv2d(rounded(b), rounded(w["inner"]), padding=1)
+    f = (b + c).mean((2, 3))
+    scores = functional.linear(rounded(f), rounded(w["dense"]), w["shift"])
+    y = functional.softmax(scores, dim=1)
+    found |= {name: array.numpy() for name, array in {"c": c, "d": b + c, "f": f, "scores": scores, "y": y}.items()}
+    return found
+
+
+def test_tensors_on_the_way_tell_what_outputs_alone_leave_open() -> None:
+    """They're no numbers of bfloat16, nor those of the simulation: a fault might have made them."""
+    arrays = _fused()
+    compared = conrepair.compare("net.onnx", _recorded(arrays), data="in.npz", in_process=True)
+    assert (compared.verdict, compared.arithmetic) == ("undecided", "bfloat16"), compared.reason
+    localized = conrepair.localize("net.onnx", _recorded(arrays, *INNER), data="in.npz", in_process=True)
+    assert (localized.verdict, localized.arithmetic) == ("noise", "bfloat16"), localized.reason
+    assert localized.run.rows[-1].verdict == "noise"
+    wrong = conrepair.localize("net.onnx", _recorded(_fused({"dense": 1.03}), *INNER), data="in.npz", in_process=True)
+    assert wrong.verdict == "faulty"
+    assert [fault.source_layers for fault in wrong.faults] == [("scores",)]
+
+
 @pytest.mark.parametrize(("weights", "layer"), [("first", "a"), ("inner", "c"), ("dense", "scores")])
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_a_fault_of_two_per_cent_on_such_a_device_is_found(name: str, weights: str, layer: str) -> None:

@@ -13,6 +13,7 @@ from conrepair.engine.scheduler import Result
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json, to_json
+from conrepair.judging.arithmetic import arithmetic_of
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
@@ -239,6 +240,8 @@ def with_localization(
     localized = dataclasses.replace(row, localized=told)
     if result.options.static:
         return dataclasses.replace(localized, verdict=result.verdict, reason=result.reason)
+    if _is_proven(result, row):
+        return dataclasses.replace(localized, verdict=result.verdict, reason=result.reason)
     if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which nothing excuses: {row.reason}"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
@@ -287,9 +290,16 @@ def _explaining(steps: Sequence[LocalizedStep]) -> int:
     return max(range(len(steps)), key=lambda place: (steps[place].localization.verdict.severity, place))
 
 
+def _is_proven(result: Localization, row: Row) -> bool:
+    """Whether layers are in the arithmetic that outputs alone look like: it's that what they couldn't tell."""
+    seen = "" if row.comparison is None else row.comparison.arithmetic
+    alike = bool(seen) and arithmetic_of(seen).kind == arithmetic_of(result.arithmetic).kind
+    return alike and row.verdict is Verdict.UNDECIDED and result.is_right
+
+
 def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> Localization:
     """No better than all samples of the row say: layers are looked at on some of them, and step by step."""
-    if not result.is_right or row.verdict is None or row.verdict.is_right:
+    if not result.is_right or row.verdict is None or row.verdict.is_right or _is_proven(result, row):
         return result
     if row.ran.run is not None and row.ran.run.steps > 1:
         if not result.layers:
