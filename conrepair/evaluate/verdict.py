@@ -183,7 +183,7 @@ def _is_noise(error: TensorError, floor: float, tolerance: Tolerance) -> bool:
 def _is_as_bad(error: TensorError, floor: float) -> bool:
     """Whether a large error is no larger than what the source differs from itself by."""
     large = error.relative_l2 > numbers.LARGEST_NOISE
-    as_large = 1 / numbers.AS_BAD <= error.norm_ratio <= numbers.AS_BAD
+    as_large = floor >= 1 or 1 / numbers.AS_BAD <= error.norm_ratio <= numbers.AS_BAD
     return large and as_large and error.relative_l2 <= numbers.AS_BAD * floor
 
 

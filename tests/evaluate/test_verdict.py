@@ -79,6 +79,11 @@ def test_two_results_that_are_as_far_off_are_as_large(ratio: float, undecided: b
     assert found is (Verdict.UNDECIDED if undecided else Verdict.FAULTY)
 
 
+def test_a_source_that_has_no_digit_says_nothing_of_sizes_either() -> None:
+    assert judged(error(2.9, norm_ratio=3.9), Floor(1.5, By.SECOND)) is Verdict.UNDECIDED
+    assert judged(error(3.1, norm_ratio=4.1), Floor(1.5, By.SECOND)) is Verdict.FAULTY
+
+
 def test_what_is_no_number_on_one_side_is_a_fault_whatever_the_rest() -> None:
     assert judged(dataclasses.replace(PLAIN, mismatched=1)) is Verdict.FAULTY
 
