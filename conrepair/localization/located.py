@@ -255,8 +255,7 @@ def _with_exchanged_inputs(
     whole = Pieces.in_a_row(target, list(dict.fromkeys(ends.values())), keep=True)
 
     def run(given: NamedFeeds) -> dict[str, Array]:
-        values = dict(given)
-        values.update(whole.run(values.__getitem__))
+        values = whole.values(given)
         return {name: values[tensor] for name, tensor in ends.items()}
 
     expected = {answer.target: answer.expected for answer in answers}

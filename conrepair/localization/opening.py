@@ -123,6 +123,6 @@ class WholeRun:
         Returns:
             Its outputs, by the model's names.
         """
-        values = {self._opened.input_tensors[name]: array for name, array in feeds.items()}
-        values.update(self._pieces.run(values.__getitem__))
+        given = {self._opened.input_tensors[name]: array for name, array in feeds.items()}
+        values = self._pieces.values(given)
         return {name: values[tensor] for name, tensor in self._opened.network.output_names.items()}

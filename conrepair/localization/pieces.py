@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.network import Network, Segment
@@ -12,6 +13,7 @@ from conrepair.runtime.memory import return_freed
 _MUCH = 512 << 20  # bytes that the activations of a network have together
 _LEAST = 32 << 20  # bytes; smaller pieces would save no memory worth the name
 
+_Item = TypeVar("_Item")
 Fetch = Callable[[str], Array]
 
 
@@ -75,6 +77,16 @@ class Pieces:
             if self._gives_back:
                 return_freed()
 
+    def values(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """What is fed and what is computed of it, of pieces in a row.
+
+        Args:
+            feeds: The network's inputs, by tensor.
+        """
+        found = dict(feeds)
+        found.update(self.run(found.__getitem__))
+        return found
+
     def attempt(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:
         """Compute what can be computed of one batch.
 
@@ -122,18 +134,25 @@ class _Segment:
 def _groups(network: Network, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Neighbours in the graph's order, as many as the limit allows; tensors of unknown size count as the largest."""
     tensors = network.graph.tensors
-    ordered = sorted(dict.fromkeys(wanted), key=network.graph.order.__getitem__)
     largest = max((tensor.nbytes or 0 for tensor in tensors.values()), default=0)
-    sizes = {name: tensors[name].nbytes for name in ordered}
-    limit = max(largest, _LEAST)
-    group: list[str] = []
+    sizes = {name: tensors[name].nbytes for name in sorted(wanted, key=network.graph.order.__getitem__)}
+    return packed([(name, largest if size is None else size) for name, size in sizes.items()], max(largest, _LEAST))
+
+
+def packed(items: Iterable[tuple[_Item, int]], limit: int) -> Iterator[tuple[_Item, ...]]:
+    """Neighbours together, as many as a limit allows, and one at least.
+
+    Args:
+        items: With their sizes.
+        limit: Of all sizes of a group.
+    """
+    group: list[_Item] = []
     total = 0
-    for name in ordered:
-        size = largest if sizes[name] is None else int(sizes[name] or 0)
+    for item, size in items:
         if group and total + size > limit:
             yield tuple(group)
             group, total = [], 0
-        group.append(name)
+        group.append(item)
         total += size
     if group:
         yield tuple(group)

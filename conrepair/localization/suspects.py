@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from conrepair.localization.layout import Layout
 from conrepair.localization.matching import Pair
 from conrepair.localization.opening import OpenedNetwork, WholeRun
 from conrepair.localization.outputs import partners
-from conrepair.localization.pieces import Pieces
+from conrepair.localization.pieces import Pieces, packed
 from conrepair.localization.suspicion_draws import SuspicionSettings, draw_inputs
 from conrepair.localization.suspiciousness import LayerDifferences, Suspiciousness, rank_layers
 from conrepair.localization.weights import weight_of
@@ -127,7 +127,9 @@ def _differences(
         and pair.target not in inputs[1]
         and (not source.reader.axes or (pair.layout.source and pair.layout.source[0] == source.size))
     ]
-    for group in _groups(pairs, len(chosen), whole=not source.reader.axes):
+    shapes = (pair.layout.source[1 if source.reader.axes else 0 :] for pair in pairs)
+    sizes = [len(chosen) * math.prod(shape) * np.dtype(np.float32).itemsize for shape in shapes]
+    for group in packed(zip(pairs, sizes, strict=True), _KEPT):
         captured = _captured(source, target, group, chosen)
         for pair in group:
             yield _described(source.opened, target.opened, pair, captured.pop(pair.target))
@@ -149,25 +151,7 @@ def _captured(source: Observed, target: Observed, pairs: Sequence[Pair], chosen:
 
 
 def _run(side: Observed, pieces: Pieces, batch: Batch) -> dict[str, Array]:
-    values = {side.opened.input_tensors[name]: array for name, array in batch.feeds.items()}
-    values.update(pieces.run(values.__getitem__))
-    return values
-
-
-def _groups(pairs: Iterable[Pair], samples: int, *, whole: bool) -> Iterator[list[Pair]]:
-    """Neighbours whose differences fit into memory together."""
-    group: list[Pair] = []
-    total = 0
-    for pair in pairs:
-        shape = pair.layout.source if whole else pair.layout.source[1:]
-        size = samples * math.prod(shape) * np.dtype(np.float32).itemsize
-        if group and total + size > _KEPT:
-            yield group
-            group, total = [], 0
-        group.append(pair)
-        total += size
-    if group:
-        yield group
+    return pieces.values({side.opened.input_tensors[name]: array for name, array in batch.feeds.items()})
 
 
 def _described(source: OpenedNetwork, target: OpenedNetwork, pair: Pair, differences: Array) -> LayerDifferences:
