@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from conrepair.graph.layer_graph import Node
+from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.cuts import known_of
 from conrepair.localization.judgement import Judged
@@ -27,15 +27,8 @@ def rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequ
     theirs = known_of(target.graph, pairs)
     for item in judged:
         pair = item.cut.pair
-        pieces = source.graph.between(ours, [pair.source]), target.graph.between(theirs, [pair.target])
-        yield _row(source, target, item, pieces)
-
-
-def _row(source: Network, target: Network, item: Judged, pieces: Sequence[Sequence[Node]]) -> LayerRow:
-    pair = item.cut.pair
-    ours, theirs = source.graph.producers.get(pair.source), target.graph.producers.get(pair.target)
-    sides = Side(pair.source, ours, pieces[0]), Side(pair.target, theirs, pieces[1])
-    return row_of(item, *sides, order=source.graph.order[pair.source])
+        sides = Side.of(source.graph, pair.source, ours), Side.of(target.graph, pair.target, theirs)
+        yield row_of(item, *sides, order=source.graph.order[pair.source])
 
 
 @dataclass(frozen=True)
@@ -51,6 +44,11 @@ class Side:
     tensor: str
     node: Node | None = None
     nodes: Sequence[Node] = ()
+
+    @classmethod
+    def of(cls, graph: LayerGraph, tensor: str, known: Set[str]) -> Side:
+        """What a graph computes, from the tensors that are known."""
+        return cls(tensor, graph.producers.get(tensor), graph.between(known, [tensor]))
 
 
 def row_of(item: Judged, source: Side, target: Side, *, order: int) -> LayerRow:
