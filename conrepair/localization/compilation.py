@@ -75,9 +75,8 @@ def with_compilation(
     isolated = Isolation(original, alignment.pairs, list(by_tensor))
     errors = {}
     for name, array in isolated.run(right.__getitem__, given.feeds):
-        pair, error = by_tensor[name].cut.pair, RunningError()
-        add_result(error, pair, right[pair.source], array)
-        errors[name] = error.relative_l2
+        pair = by_tensor[name].cut.pair
+        errors[name] = add_result(RunningError(), pair, right[pair.source], array).relative_l2
     return [
         _of_compiler(fault, given, errors[fault.target_tensor])
         if fault.target_tensor in errors and errors[fault.target_tensor] <= margin * fault.noise_floor

@@ -43,7 +43,6 @@ class Isolated:
         found = dict.fromkeys(chosen, math.inf)
         isolation = Isolation(self._target, pairs, list(chosen))
         for name, array in isolation.attempt(self._source.__getitem__, self._feeds):
-            error, pair = RunningError(), chosen[name]
-            add_result(error, pair, self._source[pair.source], array)
-            found[name] = error.error
+            pair = chosen[name]
+            found[name] = add_result(RunningError(), pair, self._source[pair.source], array).error
         return found

@@ -78,7 +78,7 @@ class Isolation:
         return as_stored(pair.layout.to_target(source(pair.source)), self._tensors[name])
 
 
-def add_result(error: RunningError, pair: Pair, expected: Array, result: Array) -> None:
+def add_result(error: RunningError, pair: Pair, expected: Array, result: Array) -> RunningError:
     """Add what a target gave to an error; one of another size is a mismatch everywhere.
 
     Args:
@@ -86,11 +86,15 @@ def add_result(error: RunningError, pair: Pair, expected: Array, result: Array) 
         pair: The tensors.
         expected: The source's.
         result: The target's, in its own layout.
+
+    Returns:
+        The error.
     """
     if result.size == expected.size:
         error.add(expected, pair.layout.to_source(result))
     else:
         error.mismatched += max(result.size, expected.size)
+    return error
 
 
 def as_stored(array: Array, tensor: Tensor) -> Array:
