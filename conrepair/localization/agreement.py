@@ -17,7 +17,7 @@ from conrepair.evaluate.evidence import evidence_of
 from conrepair.evaluate.run import HeldRun
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.graph.operators import QUANTIZING
-from conrepair.judging.arithmetic import FLOAT32, tried
+from conrepair.judging.arithmetic import tried
 from conrepair.judging.floor import HALF_PRECISIONS
 from conrepair.judging.measured import Measured
 from conrepair.localization.activations import Activations
@@ -30,9 +30,7 @@ from conrepair.networks.network import Network
 class AnswerPairs:
     """What both networks answer, batch by batch."""
 
-    def __init__(
-        self, reference: Reference, target: Network, options: Options, *, computes_in: str = FLOAT32.name
-    ) -> None:
+    def __init__(self, reference: Reference, target: Network, options: Options, computes_in: str) -> None:
         """Nothing is known yet.
 
         Args:
@@ -44,10 +42,9 @@ class AnswerPairs:
         self.computes_in = computes_in
         self._reference, self._target, self._options = reference, target, options
         self._few, self._precision = _precision(reference.network.graph)
-        self._ours: dict[str, list[Array]] = {name: [] for name in reference.network.output_names}
-        self._theirs: dict[str, list[Array]] = {name: [] for name in target.output_names}
-        self._second: Mapping[str, Array] | None = None
-        self._measured: Measured | None = None
+        self._ours: dict[str, list[Array]] = {tensor: [] for tensor in reference.network.output_names.values()}
+        self._theirs: dict[str, list[Array]] = {tensor: [] for tensor in target.output_names.values()}
+        self._measured = Measured()
         self._feeds: list[Mapping[str, Array]] = []
         self._rows = 1
 
@@ -60,31 +57,20 @@ class AnswerPairs:
         """
         self._rows = max((len(array) for array in right.feeds.values() if array.ndim), default=1)
         self._feeds.append(dict(right.feeds))
-        if self._second is None and not any(self._ours.values()):
-            self._second = self._reference.second_outputs(right)
         for side, held in ((right, self._ours), (given, self._theirs)):
-            names = side.network.output_names
-            side.compute([tensor for tensor in names.values() if tensor not in side.network.graph.inputs])
-            for name, tensor in names.items():
-                held[name].append(np.array(side[tensor]))
+            side.compute(list(held))
+            for tensor, batches in held.items():
+                batches.append(np.array(side[tensor]))
 
-    def are_of(self, source: str, target: str) -> bool:
-        """Whether two tensors are outputs, which were taken.
-
-        Args:
-            source: Of the network that is right.
-            target: Of the network in question.
-        """
-        return bool(_held(self._reference.network, self._ours, source) and _held(self._target, self._theirs, target))
-
-    def first(self, source: str, target: str) -> tuple[Array, Array]:
-        """Two outputs for the first batch.
+    def first(self, source: str, target: str) -> tuple[Array, Array] | None:
+        """Two outputs for the first batch; None for tensors that are none.
 
         Args:
             source: A tensor of the network that is right.
             target: A tensor of the network in question.
         """
-        return _held(self._reference.network, self._ours, source)[0], _held(self._target, self._theirs, target)[0]
+        ours, theirs = self._ours.get(source), self._theirs.get(target)
+        return (ours[0], theirs[0]) if ours and theirs else None
 
     def measure_rounding(self) -> None:
         """Judge by what rounding on the way does to the outputs, and by exact values, too, from now on."""
@@ -94,21 +80,22 @@ class AnswerPairs:
         """Judge what was taken.
 
         Args:
-            changed: Outputs of the target for the first batch that are judged in place of all that was taken.
+            changed: Tensors of the target for the first batch, among them its outputs, that are judged in place of
+                all that was taken.
         """
-        options, known = self._options, self._measured or Measured()
-        ours = {name: held[:1] if changed else held for name, held in self._ours.items()}
-        theirs = {name: [changed[name]] for name in self._theirs} if changed else self._theirs
+        options, known, batches = self._options, self._measured, slice(1 if changed else None)
+        taken = {tensor: [changed[tensor]] for tensor in self._theirs} if changed else self._theirs
+        ours = {name: self._ours[tensor][batches] for name, tensor in self._reference.network.output_names.items()}
+        theirs = {name: taken[tensor] for name, tensor in self._target.output_names.items()}
         vary = any(len({array.shape for array in held}) > 1 for held in (*ours.values(), *theirs.values()))
         right = _run("source", self._reference.network, ours, self._rows, vary=vary)
         given = _run("target", self._target, theirs, self._rows, vary=vary)
         other = functools.partial(self._other, vary=vary)
-        batches = slice(1 if changed else None)
         return compare_outputs(
             replace(right, quantized=self._few, precision=self._precision),
             replace(given, quantized=options.quantized, precision=options.precision, computes_in=self.computes_in),
             options.tolerance,
-            second_opinion=other([self._second]),
+            second_opinion=other([self._reference.second_outputs]),
             **evidence_of({name: other(parts[batches]) for name, parts in known.runs.items()}, known.kernel),
         )
 
@@ -120,11 +107,6 @@ class AnswerPairs:
         held = {name: [batch[name] for batch in given] for name in given[0]}
         exact = any(array.dtype == np.float64 for arrays in held.values() for array in arrays)
         return replace(_run("second", self._reference.network, held, self._rows, vary=vary), exact=exact)
-
-
-def _held(network: Network, held: Mapping[str, list[Array]], tensor: str) -> list[Array]:
-    """What was taken of a tensor; nothing of one that's no output."""
-    return next((held[name] for name, output in network.output_names.items() if output == tensor), [])
 
 
 def _run(name: str, network: Network, held: Mapping[str, list[Array]], rows: int, *, vary: bool = False) -> HeldRun:

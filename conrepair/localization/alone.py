@@ -9,9 +9,8 @@ from dataclasses import replace
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.cuts import known_of
 from conrepair.localization.diagnosis.steps import MOVES
-from conrepair.localization.isolation import Isolation, add_result
 from conrepair.localization.matching import Pair
-from conrepair.localization.measurement import Feeds
+from conrepair.localization.measurement import Cut, Feeds, introduced
 from conrepair.localization.numbers import judging
 from conrepair.localization.reference import Reference
 from conrepair.metrics.running_error import RunningError
@@ -33,18 +32,10 @@ def errors_alone(
     Returns:
         Introduced errors by the source's tensors.
     """
-    wanted: dict[str, list[Pair]] = {}
-    for pair in ends:
-        wanted.setdefault(pair.target, []).append(pair)
     errors = {pair.source: RunningError() for pair in ends}
-    isolated = Isolation(target, pairs, list(wanted), keep=True)
-    sources = [pair.source for pair in [*pairs, *ends]]
-    for number, (ours, theirs) in enumerate(batches):
-        right = reference.batch(number, ours)
-        right.compute(sources, keep=True)
-        for name, array in isolated.run(right.__getitem__, theirs):
-            for pair in wanted[name]:
-                add_result(errors[pair.source], pair, right[pair.source], array)
+    cuts = [Cut(pair, errors[pair.source]) for pair in ends]
+    for _ in introduced(reference, target, pairs, cuts, batches):
+        pass  # the errors grow
     return errors
 
 

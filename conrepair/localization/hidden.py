@@ -126,19 +126,16 @@ class _Runs:
             disturbed: The source's tensor that's fed as if it were rounded a little more; "" for none.
             inputs: Whether the target's inputs are the source's, too, and not what the target is given.
         """
-        given = self._given.network.output_names
         fed = [*(self._inputs if inputs else ()), *fed]
-        isolated = Isolation(self._given.network, fed, list(given.values()))
+        isolated = Isolation(self._given.network, fed, list(self._given.network.output_names.values()))
 
         def fetch(name: str) -> Array:
             return shaken(self._right[name]) if name == disturbed else self._right[name]
 
         values = dict(isolated.run(fetch, self._given.feeds))
-        for pair in fed:
-            if pair.target in values:
-                values[pair.target] = isolated.fed(fetch, self._given.feeds, pair.target)
-        values |= self._given.feeds
-        return self._answers.compared({name: values[tensor] for name, tensor in given.items()})
+        ends = values.keys() & {pair.target for pair in fed}
+        values |= {name: isolated.fed(fetch, self._given.feeds, name) for name in ends}
+        return self._answers.compared({**values, **self._given.feeds})
 
     def last_needed(self, known: Sequence[Pair]) -> tuple[str, float, float] | None:
         """The last cut that must be fed for the outputs to be right, and what depends on it.

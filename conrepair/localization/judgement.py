@@ -88,7 +88,7 @@ def judge_cut(
         weights: What those of weights explain of it.
     """
     rounding = Rounding(operators=operators, precision=precision, units=judging.STEP_ERROR)
-    floor = rounding.floor(cut.other, cut.disturbed).relative_l2
+    floor = rounding.floor(cut.floor.other, cut.floor.disturbed).relative_l2
     allowed = max(margin * floor, min(judging.MARGIN_OF_BITS * quantization, judging.MOST_EXPLAINED))
     if quantization:  # a few large values take the bits of all others, as is meant
         introduced, full = cut.introduced.relative_l2, cut.full.relative_l2
@@ -127,18 +127,17 @@ def acquit_unread_bodies(
     """
     differing = {item.cut.pair.target for item in judged if item.full > item.allowed}
     told = {item.cut.pair.target for item in judged if item.cut.full.relative_l2 > item.allowed}
-    read: set[str] = set()
-    full = {item.cut.pair.target: item.full for item in judged}
-    came = {
-        item.cut.pair.target: item.full - item.introduced if item.introduced < item.full else 0.0 for item in judged
-    }
-    left: dict[str, float] = {}  # the most that came from before in anything computed from a cut
-    for item in reversed(judged):
-        name = item.cut.pair.target
-        if not differing.intersection(readers.get(name, ())).isdisjoint(told | read):
+    items = {item.cut.pair.target: item for item in judged}
+    read, undone = set[str](), set[str]()
+    came: dict[str, float] = {}  # the most that came from before in a cut, or in anything computed from it
+    for name, item in reversed(items.items()):
+        behind = readers.get(name, ())
+        if not differing.intersection(behind).isdisjoint(told | read):
             read.add(name)
-        left[name] = max((max(came[reader], left[reader]) for reader in readers.get(name, ())), default=0.0)
-    undone = {name for name in told if rounds and readers.get(name) and left[name] <= judging.UNREAD * full[name]}
+        left = max((came[reader] for reader in behind), default=0.0)
+        if rounds and behind and left <= judging.UNREAD * item.full:
+            undone.add(name)
+        came[name] = max(left, item.full - item.introduced if item.introduced < item.full else 0.0)
     seen = (told - undone) | read
     return [
         replace(item, guilty=False) if item.guilty and item.cut.pair.target not in seen else item for item in judged

@@ -56,9 +56,9 @@ def kept_layers(
         layer = kept_layer(pair, region.expected, region.computed, axis=axis)
         kept.append(dataclasses.replace(layer, parameters=tuple(_parameters(region))))
     known = {piece.judged.cut.pair for piece in worst}
-    outputs = [pair for pair in pairs if pair not in known and answers.are_of(pair.source, pair.target)]
-    for pair in outputs[:_OUTPUTS]:
-        expected, given = answers.first(pair.source, pair.target)
+    others = [pair for pair in pairs if pair not in known]
+    outputs = [(pair, *arrays) for pair in others if (arrays := answers.first(pair.source, pair.target))]
+    for pair, expected, given in outputs[:_OUTPUTS]:
         if are_texts(expected, given):
             continue
         computed = pair.layout.to_source(given) if given.size == expected.size else given

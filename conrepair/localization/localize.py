@@ -126,9 +126,9 @@ def localize_target(
 
     ranges = ranges_of(target.graph) if options.quantized else {}
     computes_in = options.tolerance.arithmetic or FLOAT32.name
-    answers = AnswerPairs(reference, target, options, computes_in=computes_in)
+    answers = AnswerPairs(reference, target, options, computes_in)
     cuts = measure(
-        reference, alignment.pairs, first, rest(), outputs=alignment.outputs, observe=answers.add, ranges=ranges
+        reference, alignment.pairs, first[1], rest(), outputs=alignment.outputs, observe=answers.add, ranges=ranges
     )
     judged = _judge(source, first[1], alignment, cuts, options)
     if not options.quantized:
@@ -139,7 +139,7 @@ def localize_target(
     compared = answers.compared()
     coarse = {item.pair.reference: item.reason for item in compared.outputs if options.quantized and item.hidden}
     ends = {source.output_names[name] for name in coarse}
-    judged = [dataclasses.replace(item, guilty=item.guilty or item.cut.pair.source in ends) for item in judged]
+    judged = [replace(item, guilty=item.guilty or item.cut.pair.source in ends) for item in judged]
     if (compared.differs or compared.open) and not options.quantized:
         clock.begin("follow")
         if not any(item.guilty for item in judged):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -14,10 +14,10 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import Isolation, add_result
 from conrepair.localization.matching import Pair
-from conrepair.localization.pieces import Fetch
-from conrepair.localization.reference import Reference
+from conrepair.localization.reference import Reference, RoundingFloor
 from conrepair.metrics.running_error import RunningError
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
+from conrepair.networks.network import Network
 
 _WHOLE = 8  # samples, of which one near-tie isn't a quarter of the answers
 _STEPS = 2**8
@@ -81,21 +81,17 @@ class Cut:
         pair: The tensors.
         introduced: Target against source where the target is fed the source's activations at the cuts before.
         full: Target against source where both ran from their inputs on.
-        disturbed: Relative L2 by which the source's result changes when what's read changes in its last places.
-        other: Relative L2 between the source's result and that of another arithmetic (None when it has none).
+        floor: What rounding makes of the source's result.
         cut_off: What the range that the target stores it in doesn't hold (None where it has no range).
         spread: How much of the source's values depends on the inputs, 0 to 1; None where one sample was looked at.
-        carried: `disturbed` of all elements alike, whatever their norm hides.
     """
 
     pair: Pair
     introduced: RunningError = field(default_factory=RunningError)
     full: RunningError = field(default_factory=RunningError)
-    disturbed: float = 0.0
-    other: float | None = None
+    floor: RoundingFloor = field(default_factory=RoundingFloor)
     cut_off: CutOff | None = None
     spread: float | None = None
-    carried: float = 0.0
 
     @property
     def tells(self) -> bool:
@@ -113,7 +109,7 @@ class Cut:
 def measure(
     reference: Reference,
     pairs: Sequence[Pair],
-    first: tuple[Activations, Activations],
+    given: Activations,
     rest: Iterable[Feeds],
     *,
     outputs: Sequence[Pair] = (),
@@ -124,9 +120,9 @@ def measure(
     """Measure all pairs over all batches; floors on the first batch.
 
     Args:
-        reference: The network that is right.
+        reference: The network that is right, with the first batch.
         pairs: From the alignment; fed and measured.
-        first: The first batch through that network, and through the one in question; that's what they hold then.
+        given: The first batch through the network in question; that's what it holds then.
         rest: Any number of further batches; each is dropped when it's done.
         outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
         whole: How many samples at least the target runs as a whole, too, for its answers; what it introduces is
@@ -137,61 +133,63 @@ def measure(
     Returns:
         In the target's order, but for those that are an input of the target: nothing computes them.
     """
-    right, given = first
-    first_feeds = given.feeds
-    target = given.network
-    inputs = set(target.graph.inputs)
-    cuts: dict[str, list[Cut]] = {}
-    for pair in [*pairs, *outputs]:
-        if pair.target not in inputs:
-            held = ranges.get(pair.target)
-            cuts.setdefault(pair.target, []).append(Cut(pair, cut_off=None if held is None else CutOff(*held)))
-    isolated = Isolation(target, pairs, list(cuts), keep=True)
-    wanted = [pair.source for pair in [*pairs, *outputs]]
-
-    def add_introduced(expected: Fetch, feeds: Mapping[str, Array]) -> None:
-        for name, array in isolated.run(expected, feeds):
-            for cut in cuts[name]:
-                add_result(cut.introduced, cut.pair, expected(cut.pair.source), array)
-                if cut.cut_off is not None:
-                    cut.cut_off.add(expected(cut.pair.source))
-            del array  # so that nothing holds it while the next piece runs
-
-    def add_full(right: Activations, given: Activations, *, measured: bool = True) -> None:
-        given.compute(list(cuts))
-        for cut in itertools.chain.from_iterable(cuts.values()) if measured else ():
-            add_result(cut.full, cut.pair, right[cut.pair.source], given[cut.pair.target])
-        observe(right, given)
-
-    right.compute(wanted)
-    add_introduced(right.__getitem__, given.feeds)
-    add_full(right, given)
-    _add_floors(reference, pairs, right, itertools.chain.from_iterable(cuts.values()))
-    for cut in itertools.chain.from_iterable(cuts.values()):
-        cut.spread = spread_between_samples(right[cut.pair.source]) if right[cut.pair.source].ndim else None
-    seen = _rows(first_feeds)
-    for number, (ours, theirs) in enumerate(rest, 1):
-        right = reference.batch(number, ours)
-        right.compute(wanted, keep=True)
-        add_introduced(right.__getitem__, theirs)
+    first, graph = given.feeds, given.network.graph
+    measured = [pair for pair in (*pairs, *outputs) if pair.target not in graph.inputs]
+    every = [
+        Cut(pair, cut_off=CutOff(*ranges[pair.target]) if pair.target in ranges else None)
+        for pair in sorted(measured, key=lambda pair: graph.order[pair.target])
+    ]
+    batches, seen = itertools.chain([(reference.first.feeds, first)], rest), 0
+    for number, (right, theirs) in enumerate(introduced(reference, given.network, pairs, every, batches)):
         if seen < whole:
             seen += _rows(theirs)
-            given.renew(theirs)
-            add_full(right, given, measured=number < _FULL)
-    if given.feeds is not first_feeds:
-        given.renew(first_feeds)  # whoever looks on has the first batch of both
-    return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
+            if number:
+                given.renew(theirs)
+            given.compute([cut.pair.target for cut in every])
+            for cut in every if number < _FULL else ():
+                add_result(cut.full, cut.pair, right[cut.pair.source], given[cut.pair.target])
+            observe(right, given)
+    if given.feeds is not first:
+        given.renew(first)  # whoever looks on has the first batch of both
+    right = reference.first
+    floors = reference.floors((pair.source for pair in pairs), [cut.pair.source for cut in every])
+    for cut in every:
+        cut.floor = floors.get(cut.pair.source, cut.floor)
+        cut.spread = spread_between_samples(right[cut.pair.source]) if right[cut.pair.source].ndim else None
+    return every
+
+
+def introduced(
+    reference: Reference, target: Network, pairs: Sequence[Pair], cuts: Sequence[Cut], batches: Iterable[Feeds]
+) -> Iterator[tuple[Activations, Mapping[str, Array]]]:
+    """Add what a target introduces at cuts, batch by batch.
+
+    Args:
+        reference: The network that is right.
+        target: The one in question.
+        pairs: Where that is fed.
+        cuts: What is computed from the nearest of these; their errors grow.
+        batches: Inputs of both.
+
+    Yields:
+        What the source computes of a batch that was added, and the target's inputs.
+    """
+    wanted: dict[str, list[Cut]] = {}
+    for cut in cuts:
+        wanted.setdefault(cut.pair.target, []).append(cut)
+    isolated = Isolation(target, pairs, list(wanted), keep=True)
+    sources = [pair.source for pair in (*pairs, *(cut.pair for cut in cuts))]
+    for number, (ours, theirs) in enumerate(batches):
+        right = reference.batch(number, ours)
+        right.compute(sources, keep=number > 0)
+        for name, array in isolated.run(right.__getitem__, theirs):
+            for cut in wanted[name]:
+                add_result(cut.introduced, cut.pair, right[cut.pair.source], array)
+                if cut.cut_off is not None:
+                    cut.cut_off.add(right[cut.pair.source])
+            del array  # so that nothing holds it while the next piece runs
+        yield right, theirs
 
 
 def _rows(feeds: Mapping[str, Array]) -> int:
     return max((len(array) for array in feeds.values() if array.ndim), default=1)
-
-
-def _add_floors(reference: Reference, pairs: Sequence[Pair], right: Activations, cuts: Iterable[Cut]) -> None:
-    by_source: dict[str, list[Cut]] = {}
-    for cut in cuts:
-        by_source.setdefault(cut.pair.source, []).append(cut)
-    fed = list(dict.fromkeys([*reference.network.graph.inputs, *(pair.source for pair in pairs)]))
-    for name, floor in reference.floors(right, fed, list(by_source)).items():
-        for cut in by_source.get(name, ()):
-            cut.disturbed, cut.carried, cut.other = floor.disturbed, floor.carried, floor.other

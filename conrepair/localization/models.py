@@ -83,7 +83,6 @@ def localize_models(
     ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
     theirs = open_model(target.model, concrete(target, size), folder / "target-onnx", target.build)
     work = folder / "activations"
-    work.mkdir(parents=True, exist_ok=True)
     sides = (source, ours), (target, theirs)
     notes = tuple(filter(None, (ours.note, theirs.note)))
     graphs = {sha256: graph_record(opened.network.graph) for sha256, (_, opened) in zip(whose, sides, strict=True)}
@@ -126,18 +125,15 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     if fed.model.framework == RECORDED:
         raise UsageError("both sides were computed elsewhere, so there are no layers to look into. Use `compare`.")
     arrays = read_recorded(Path(other.model.path))
-    order = list(fed.data.order)
     samples = min(fed.data.count, options.samples)
     size = batch_size(fed, fed, options.batch_size, samples)
+    places = list(fed.data.order)[:samples]
+    places += places[-1:] * (-samples % size)  # the last batch is filled up with the last sample
     opened = open_model(fed.model, concrete(fed, size), folder / "onnx")
     network, work = opened.network, folder / "activations"
-    work.mkdir(parents=True, exist_ok=True)
     recorded = RecordedNetwork(arrays, list(network.output_names), size)
     starts = range(0, samples, size)
-    rows = (
-        {name: array[_filled(order[start : min(start + size, samples)], size)] for name, array in arrays.items()}
-        for start in starts
-    )
+    rows = ({name: array[places[start : start + size]] for name, array in arrays.items()} for start in starts)
     reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))
     side = RecordedSide(reference, recorded, work, options, is_right=is_right)
     found = side.localize(zip(_batches(fed, opened, size, samples), rows, strict=True))
@@ -145,11 +141,6 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     return dataclasses.replace(
         found, notes=notes, samples=samples, graphs={fed.looked_into: graph_record(network.graph)}
     )
-
-
-def _filled(places: list[int], size: int) -> list[int]:
-    """Places of a batch's samples, filled up with the last one."""
-    return places + places[-1:] * (size - len(places))
 
 
 @dataclass(frozen=True)

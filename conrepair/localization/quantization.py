@@ -34,12 +34,12 @@ class QuantizationErrors:
     """Expected relative L2 errors of a quantized target's pieces.
 
     Rounding errors of weights and activations are taken for independent: their squares add up. What the piece makes
-    of small errors (`Cut.carried`) it makes of these too. A bit width explains steps that are as fine as it allows
-    for the values: where a scale is for much larger ones, what that costs isn't explained. (For somewhat larger ones
-    an activation's may be: calibration sees more than these samples; and for somewhat smaller ones, where it has seen
-    less.) Nor is a single activation in few bits, where the target's layers with quantized weights read real numbers.
-    Layers that share their weights are turns of a loop, each of which gives a part of the result, or carries it on:
-    together they're worth as much as one.
+    of small errors (`RoundingFloor.carried`) it makes of these too. A bit width explains steps that are as fine as it
+    allows for the values: where a scale is for much larger ones, what that costs isn't explained. (For somewhat
+    larger ones an activation's may be: calibration sees more than these samples; and for somewhat smaller ones, where
+    it has seen less.) Nor is a single activation in few bits, where the target's layers with quantized weights read
+    real numbers. Layers that share their weights are turns of a loop, each of which gives a part of the result, or
+    carries it on: together they're worth as much as one.
 
     Source:
         Widrow and Kollar, Quantization Noise, 2008, chapter 5: the uniform model of rounding errors.
@@ -83,7 +83,7 @@ class QuantizationErrors:
             if node.op in _DYNAMIC or (rounded and self._rounds_what_it_reads(node)):
                 turn = f"as it runs: {'/'.join(map(_key, rounded.values())) or node.name}"
                 shared[turn] = max(self._as_it_runs(_data_of(node), cut) ** 2, shared.get(turn, 0.0))
-        amplification = max(1.0, cut.carried / numbers.DISTURBANCE)
+        amplification = max(1.0, cut.floor.carried / numbers.DISTURBANCE)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
     def of_weights(self, cut: Cut, nodes: Sequence[Node]) -> float:

@@ -103,7 +103,7 @@ class RecordedSide:
         right = Reference(self._recorded, self._folder / "right") if self._is_right else self._reference
         computes_in = FLOAT32.name if self._is_right else self._options.tolerance.arithmetic
         target = self._network if self._is_right else self._recorded
-        answers = AnswerPairs(right, target, self._options, computes_in=computes_in)
+        answers = AnswerPairs(right, target, self._options, computes_in)
         self._measure(answers, [first, *rest])
         compared = answers.compared()
         judged = self._judged()
@@ -163,9 +163,8 @@ class RecordedSide:
         self._told.renew(batches[0][1])
 
     def _judged(self) -> list[Judged]:
-        fed = list(dict.fromkeys([*self._graph.inputs, *self._cuts]))
-        for name, floor in self._reference.floors(self._own, fed, list(self._cuts)).items():
-            self._cuts[name].disturbed, self._cuts[name].other = floor.disturbed, floor.other
+        for name, floor in self._reference.floors(self._cuts, self._cuts).items():
+            self._cuts[name].floor = floor
         precision, margin = self._options.precision, self._options.noise_margin
         return [
             judge_cut(cut, operators=len(self._between[name]), precision=precision, margin=margin)
@@ -188,32 +187,20 @@ class RecordedSide:
             return list(judged), ""
         sums = [cut for cut, nodes in self._between.items() if any(node.op in PRODUCTS for node in nodes)]
         alone = len(sums) > 1 and sum(cut in fits for cut in sums) < numbers.MOST * len(sums)
-        known = {cut: item[name] for cut, item in fits.items() if name in item}
-        explained = {
-            cut
-            for cut, of in known.items()
-            if self._explains(of, cut) and (not alone or of.left <= numbers.ALONE * of.error)
-        }
-        for cut in wanted if not alone else ():
-            longer = None if cut in explained else self._longer(name, cut)
-            if longer is not None and self._explains(longer, cut):
-                explained.add(cut)
-                known[cut] = longer
-        found = []
+        found, acquitted = [], []
         for item in judged:
-            cut = item.cut.pair.target
-            if cut in known:
-                of, guilty = known[cut], cut not in explained
+            of = fits[item.cut.pair.target].get(name) if item.guilty else None
+            if item.guilty and not alone and not _explains(of, item.cut):
+                longer = self._longer(name, item.cut.pair.target)
+                of = longer if _explains(longer, item.cut) else of
+            if of is not None:
+                right = _explains(of, item.cut) and (not alone or of.left <= numbers.ALONE * of.error)
                 floor, allowed = max(item.floor, of.expected), max(item.allowed, numbers.TIMES * of.expected)
-                proven = not guilty and of.close
-                item = replace(item, guilty=guilty, floor=floor, allowed=allowed, proven=proven)
+                item = replace(item, guilty=not right, floor=floor, allowed=allowed, proven=right and of.close)
+                acquitted += [item] if right else []
             found.append(item)
-        certain = len(names) == 1 or len(explained) > 1 or any(known[cut].close for cut in explained)
-        return found, name if explained and certain else ""
-
-    def _explains(self, of: Fit, cut: str) -> bool:
-        """Whether an arithmetic explains a tensor, of which other batches differ by no more."""
-        return of.explains and self._cuts[cut].introduced.relative_l2 <= numbers.OTHERS * of.error
+        certain = len(names) == 1 or len(acquitted) > 1 or any(item.proven for item in acquitted)
+        return found, name if acquitted and certain else ""
 
     def _fits(
         self, names: Sequence[str], wanted: Sequence[str], uncut: Collection[str] = ()
@@ -290,7 +277,7 @@ class RecordedSide:
 
     def _row(self, item: Judged) -> LayerRow:
         tensor = item.cut.pair.target
-        ours = Side(tensor, self._graph.producers[tensor], self._between[tensor])
+        ours = Side.of(self._graph, tensor, self._known)
         return row_of(item, *self._ordered(ours, Side(item.cut.pair.source)), order=self._graph.order[tensor])
 
     def _notes(self, unread: Sequence[str]) -> Iterator[str]:
@@ -302,6 +289,11 @@ class RecordedSide:
         if unread:
             names = ", ".join(f"`{name}`" for name in unread[:_NAMED])
             yield f"{len(unread)} arrays have no tensor of their name and size in the model: {names}"
+
+
+def _explains(of: Fit | None, cut: Cut) -> bool:
+    """Whether an arithmetic explains a tensor, of which other batches differ by no more."""
+    return of is not None and of.explains and cut.introduced.relative_l2 <= numbers.OTHERS * of.error
 
 
 def _plain(name: str) -> str:

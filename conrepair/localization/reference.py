@@ -21,7 +21,7 @@ from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
 
-@dataclass(frozen=True)
+@dataclass
 class RoundingFloor:
     """What rounding explains of a tensor, computed from the nearest tensors that are fed.
 
@@ -33,9 +33,9 @@ class RoundingFloor:
             multiplied by, too.
     """
 
-    disturbed: float
-    other: float | None
-    carried: float
+    disturbed: float = 0.0
+    other: float | None = None
+    carried: float = 0.0
 
 
 class Reference:
@@ -65,9 +65,7 @@ class Reference:
         self._folder, self._second_opinion, self._keep = folder, second_opinion, keep
         self._batches: dict[int, Activations] = {}
         self._floors: dict[frozenset[str], dict[str, RoundingFloor]] = {}
-        self._second_outputs: dict[str, Array] | None = None
         self._measurements: dict[tuple[int, tuple[str, ...]], Measured] = {}
-        self._asked = False
 
     def batch(self, number: int, feeds: Mapping[str, Array]) -> Activations:
         """What it computes of a batch.
@@ -106,9 +104,7 @@ class Reference:
                 beyond those of most samples. Nothing beyond, where all samples end at the same.
         """
         rows = []
-        known = list(
-            self._batches[0].shapes()
-        )  # of other batches all of that is computed at once, as it will be used
+        known = list(self.first.shapes())  # of other batches all of that is computed at once, as it'll be used
         for batch in self._batches.values():
             batch.compute([*known, tensor])
             array = batch[tensor]
@@ -121,19 +117,21 @@ class Reference:
             return low, high
         return 2 * low - float(np.median(lows)), 2 * high - float(np.median(highs))
 
-    def second_outputs(self, right: Activations) -> Mapping[str, Array] | None:
-        """The outputs for the first batch in another arithmetic, by the model's names; None where there's none.
+    @property
+    def first(self) -> Activations:
+        """What it computes of the first batch, once that was asked for."""
+        return self._batches[0]
 
-        Args:
-            right: The first batch.
-        """
-        if not self._asked:
-            self._asked = True
-            other = self._second_opinion()
+    @functools.cached_property
+    def second_outputs(self) -> Mapping[str, Array] | None:
+        """The outputs for the first batch in another arithmetic, by the model's names; None where there's none."""
+        other = self._second_opinion()
+        with contextlib.suppress(InferenceError):  # it has no kernels for some operator
             if other is not None:
-                with contextlib.suppress(InferenceError):  # it has no kernels for some operator
-                    self._second_outputs = _outputs(other, right)
-        return self._second_outputs
+                given = {name: _stored(self.first, other, name) for name in other.graph.inputs}
+                values = Pieces.in_a_row(other, list(other.output_names.values())).values(given)
+                return {name: values[tensor] for name, tensor in other.output_names.items()}
+        return None
 
     def measured(self, batches: Sequence[Mapping[str, Array]], arithmetics: Collection[str]) -> Measured:
         """What the outputs are by other means; measured once.
@@ -147,47 +145,36 @@ class Reference:
             self._measurements[known] = measured(self.network, batches, arithmetics)
         return self._measurements[known]
 
-    def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, RoundingFloor]:
+    def floors(self, fed: Iterable[str], wanted: Iterable[str]) -> Mapping[str, RoundingFloor]:
         """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
 
+        All tensors that are named must have been computed of the first batch.
+
         Args:
-            right: The first batch, with all tensors that are named.
-            fed: Tensors that are given, its inputs among them.
+            fed: Tensors that are given, besides its inputs.
             wanted: Tensors that are computed from the nearest of those.
         """
+        right, inputs = self.first, self.network.graph.inputs
+        fed = tuple(dict.fromkeys([*inputs, *fed]))
         known = self._floors.setdefault(frozenset(fed), {})
-        inputs = self.network.graph.inputs
         missing = [name for name in wanted if name not in known and name not in inputs]
-        if missing:
-            known.update(self._measured(right, fed, missing))
-        return known
-
-    def _measured(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> dict[str, RoundingFloor]:
-        disturbed: dict[str, tuple[float, float]] = {}
-        for name, array in Pieces.between(self.network, fed, wanted).run(lambda item: shaken(right[item])):
-            disturbed[name] = (1.0, 1.0)  # where rounding decides how many there are, it decides everything
+        if not missing:
+            return known
+        found: dict[str, RoundingFloor] = {}
+        for name, array in Pieces.between(self.network, fed, missing).run(lambda item: shaken(right[item])):
+            found[name] = RoundingFloor(1.0, carried=1.0)  # where rounding decides how many, it decides everything
             if array.shape == right[name].shape:
                 error = RunningError()
                 error.add(right[name], array)
-                disturbed[name] = (error.error, error.relative_l2)
+                found[name] = RoundingFloor(error.error, carried=error.relative_l2)
             del array  # so that nothing holds it while the next piece runs
-        differing: dict[str, float] = {}
         other = self._second_opinion()
         if other is not None:
-            for name, array in Pieces.between(other, fed, wanted).attempt(functools.partial(_stored, right, other)):
-                differing[name] = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
+            for name, array in Pieces.between(other, fed, missing).attempt(functools.partial(_stored, right, other)):
+                found[name].other = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
                 del array
-        return {
-            name: RoundingFloor(disturbed[name][0], differing.get(name), carried=disturbed[name][1])
-            for name in wanted
-        }
-
-
-def _outputs(other: Network, right: Activations) -> dict[str, Array]:
-    """A whole run in another arithmetic."""
-    values = {name: _stored(right, other, name) for name in other.graph.inputs}
-    values.update(Pieces.in_a_row(other, list(other.output_names.values())).run(values.__getitem__))
-    return {name: values[tensor] for name, tensor in other.output_names.items()}
+        known.update(found)
+        return known
 
 
 def _stored(right: Activations, network: Network, name: str) -> Array:

@@ -42,7 +42,8 @@ def measured(
         reference = Reference(source, Path(folder) / "source", second_opinion=opinion)  # type: ignore[arg-type]
         theirs = Activations(target, first, Path(folder) / "target")
         feeds = [(batch, batch) for batch in rest]
-        cuts = measure(reference, same(source), (reference.batch(0, first), theirs), feeds, **options)  # type: ignore[arg-type]
+        reference.batch(0, first)
+        cuts = measure(reference, same(source), theirs, feeds, **options)  # type: ignore[arg-type]
     return {cut.pair.target: cut for cut in cuts}
 
 
@@ -73,10 +74,11 @@ def test_floors_are_the_sources(graph: LayerGraph, data: st.DataObject) -> None:
     clean = measured(source, Computed(graph), feeds, second_opinion=lambda: other)
     broken = measured(source, Computed(graph, {faulty.name: lambda x: -x}), feeds, second_opinion=lambda: other)
     first = graph.nodes[0].outputs[0]  # what lies behind may be saturated
-    assert clean[first].disturbed > 0
+    assert clean[first].floor.disturbed > 0
     for name, cut in clean.items():
-        assert (cut.disturbed, cut.other) == (broken[name].disturbed, broken[name].other)
-        assert cut.other == pytest.approx(1e-6, rel=0.2)
+        floor = broken[name].floor
+        assert (cut.floor.disturbed, cut.floor.other) == (floor.disturbed, floor.other)
+        assert cut.floor.other == pytest.approx(1e-6, rel=0.2)
 
 
 def edited(path: Path, change: dict[str, float]) -> Path:
@@ -133,8 +135,8 @@ def test_floors_of_a_real_network_explain_another_arithmetic(tmp_path: Path) -> 
     optimized = source.second_opinion()
     cuts = measured(source, optimized, [feeds], second_opinion=lambda: optimized)
     for name, cut in cuts.items():
-        assert cut.other == pytest.approx(cut.introduced.relative_l2, rel=1e-3, abs=1e-9), name
-        assert cut.introduced.relative_l2 < 10 * max(cut.disturbed, 1e-6)
+        assert cut.floor.other == pytest.approx(cut.introduced.relative_l2, rel=1e-3, abs=1e-9), name
+        assert cut.introduced.relative_l2 < 10 * max(cut.floor.disturbed, 1e-6)
 
 
 def test_an_output_of_another_size_is_a_mismatch_everywhere() -> None:

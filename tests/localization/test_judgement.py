@@ -12,6 +12,7 @@ from conrepair.localization.judgement import Judged, acquit_unread_bodies, judge
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut
+from conrepair.localization.reference import RoundingFloor
 from conrepair.metrics.running_error import RunningError
 
 VALUES = np.random.default_rng(0).normal(size=4000)
@@ -28,7 +29,7 @@ def error(relative: float) -> RunningError:
 def judged(
     introduced: float, full: float, disturbed: float = 0.0, other: float | None = None, **options: object
 ) -> Judged:
-    cut = Cut(PAIR, error(introduced), error(full), disturbed, other)
+    cut = Cut(PAIR, error(introduced), error(full), RoundingFloor(disturbed, other))
     settings = {"operators": 1, "precision": "float32", "margin": 10.0} | options
     return judge_cut(cut, **settings)  # type: ignore[arg-type]
 

@@ -22,7 +22,7 @@ def test_both_networks_hold_the_first_batch_afterwards(tmp_path: Path) -> None:
     right, given = reference.batch(0, batches[0]), Activations(network, batches[0], tmp_path / "target")
     plain = layouts(SHAPE, SHAPE)[0]
     pairs = [Pair(name, name, plain, 1.0, "") for name in ("t0", "y")]
-    measure(reference, pairs, (right, given), [(batch, batch) for batch in batches[1:]])
+    measure(reference, pairs, given, [(batch, batch) for batch in batches[1:]])
     given.compute(["y"])
     np.testing.assert_array_equal(given["y"], right["y"])
     np.testing.assert_array_equal(given.feeds["x"], batches[0]["x"])

@@ -38,6 +38,7 @@ from conrepair.localization.quantization import (
     ranges_of,
     rounding_error,
 )
+from conrepair.localization.reference import RoundingFloor
 from conrepair.localization.result import Localization
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -258,7 +259,7 @@ def test_somewhat_larger_values_than_calibration_met_are_cut_off(
     found = QuantizationErrors(graph, [cut], drawn=inputs_drawn).expected(cut, (), ("q",))
     rounding = step / 12**0.5 / 2.0
     assert found == pytest.approx(np.hypot(rounding, 0.5 if explained else 0.0), rel=0.02)
-    cut.carried, cut.disturbed = 3 * DISTURBANCE, 99 * DISTURBANCE  # what a norm hides is judged by nobody
+    cut.floor = RoundingFloor(99 * DISTURBANCE, carried=3 * DISTURBANCE)  # what a norm hides is judged by nobody
     amplified = QuantizationErrors(graph, [cut], drawn=inputs_drawn).expected(cut, (), ("q",))
     assert amplified == pytest.approx(3 * found)
 

@@ -30,9 +30,9 @@ def test_what_is_carried_on_is_of_all_elements(tmp_path: Path) -> None:
         {"n": lambda x: np.where(large, x, x - np.float32(0.99))},
     )
     values = np.where(large, 100.3, np.random.default_rng(0).uniform(0.995, 1.005, (64, 64))).astype(np.float32)
-    right = Activations(network, {"x": values}, tmp_path / "batch")
-    right.compute(["y"])
-    floor = Reference(network, tmp_path).floors(right, ["x"], ["y"])["y"]
+    reference = Reference(network, tmp_path)
+    reference.batch(0, {"x": values}).compute(["y"])
+    floor = reference.floors((), ["y"])["y"]
     assert floor.carried == pytest.approx(DISTURBANCE, rel=0.2)
     assert floor.disturbed > 20 * DISTURBANCE
 
@@ -82,12 +82,12 @@ def test_another_arithmetic_is_asked_once(tmp_path: Path) -> None:
     reference = Reference(network, tmp_path, second_opinion=second)
     right = reference.batch(0, drawn_feeds(network.graph))
     right.compute(["t4"])
-    found = reference.second_outputs(right)
+    found = reference.second_outputs
     assert found is not None
     assert np.allclose(found["output 0"], 1.5 * right["t4"])
-    assert reference.second_outputs(right) is found
+    assert reference.second_outputs is found
     assert len(opened) == 1
-    assert Reference(network, tmp_path / "other").second_outputs(right) is None
+    assert Reference(network, tmp_path / "other").second_outputs is None
 
 
 def test_floors_are_measured_once_and_not_of_inputs(tmp_path: Path) -> None:
@@ -95,12 +95,12 @@ def test_floors_are_measured_once_and_not_of_inputs(tmp_path: Path) -> None:
     reference = Reference(network, tmp_path)
     right = reference.batch(0, drawn_feeds(network.graph))
     right.compute([name for _, _, _, (name,) in CHAIN])
-    found = reference.floors(right, ["x", "t1"], ["x", "t1", "t3"])
+    found = reference.floors(["x", "t1"], ["x", "t1", "t3"])
     assert set(found) == {"t1", "t3"}
     assert all(0 < floor.disturbed < 300 * DISTURBANCE and floor.other is None for floor in found.values())
     before = found["t1"]
-    assert reference.floors(right, ["t1", "x"], ["t1", "t2"])["t1"] is before
-    assert reference.floors(right, ["x"], ["t3"])["t3"].disturbed != found["t3"].disturbed, "from elsewhere"
+    assert reference.floors(["t1"], ["t1", "t2"])["t1"] is before
+    assert reference.floors((), ["t3"])["t3"].disturbed != found["t3"].disturbed, "from elsewhere"
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,12 @@ def test_as_many_samples_run_as_a_whole_as_asked(tmp_path: Path, whole: int) -> 
     plain = layouts(SHAPE, SHAPE)[0]
     pairs = [Pair(name, name, plain, 1.0, "") for name in ("x", "t0", "t1", "t4")]
     reference = Reference(source, tmp_path / "s")
+    reference.batch(0, feeds[0])
     seen: list[int] = []
     cuts = measure(
         reference,
         pairs,
-        (reference.batch(0, feeds[0]), Activations(target, feeds[0], tmp_path / "t")),
+        Activations(target, feeds[0], tmp_path / "t"),
         [(item, item) for item in feeds[1:]],
         whole=whole * SHAPE[0],
         observe=lambda *_: seen.append(1),
@@ -153,7 +154,7 @@ def test_as_many_samples_run_as_a_whole_as_asked(tmp_path: Path, whole: int) -> 
     assert [cut.introduced.relative_l2 > 0.1 for cut in cuts] == [False, True, False]
     assert [cut.full.relative_l2 > 0.01 for cut in cuts] == [False, True, True]
     assert [cut.cut_off is not None and cut.cut_off.beyond > 1 for cut in cuts] == [False, True, False]
-    assert all(cut.disturbed > 0 and cut.other is None for cut in cuts)
+    assert all(cut.floor.disturbed > 0 and cut.floor.other is None for cut in cuts)
 
 
 class Lacking(Computed):
@@ -172,7 +173,7 @@ def test_what_another_arithmetic_has_no_kernels_for_has_no_second_opinion(tmp_pa
     right = reference.batch(0, drawn_feeds(network.graph))
     names = [name for _, _, _, (name,) in CHAIN]
     right.compute(names)
-    found = reference.floors(right, ["x", *names], names)
+    found = reference.floors(names, names)
     told = {name: floor.other for name, floor in found.items()}
     assert told == {
         "t0": 0.0,
@@ -181,4 +182,4 @@ def test_what_another_arithmetic_has_no_kernels_for_has_no_second_opinion(tmp_pa
         "t3": pytest.approx(1e-4, rel=1e-2),
         "t4": pytest.approx(1e-4, rel=1e-2),
     }
-    assert reference.second_outputs(right) is None
+    assert reference.second_outputs is None
