@@ -17,6 +17,8 @@ from conrepair.localization.judgement import Judged
 from conrepair.localization.options import Options
 from conrepair.localization.quantized_rules import CLIPPING
 from conrepair.localization.result import Coverage, Localization, LocatedFault, Rule
+from conrepair.localization.rules import rules_of
+from conrepair.networks.network import Network
 
 _WITHIN = "every layer that was compared is within its noise floor"
 _NAMED = 3  # layers that are named in a sentence
@@ -68,6 +70,52 @@ def concluded(
         return Verdict.QUANTIZED, f"{words}{_changed(compared)}; few bits are taken for wanted"
     return compared.verdict, (
         f"accumulated rounding, no single culprit: {_WITHIN}, and of the outputs the {compared.reason}"
+    )
+
+
+def localization(
+    target: Network,
+    known: Set[str],
+    judged: Sequence[Judged],
+    faults: Sequence[LocatedFault],
+    compared: ComparedOutputs,
+    options: Options,
+    measured: Set[str],
+    explained: Explained | None = None,
+    beyond: str = "",
+) -> Localization:
+    """The verdict, and what it's taken from.
+
+    Args:
+        target: The network that can be cut, whose layers are counted.
+        known: Its tensors that values are fed at.
+        judged: All cuts.
+        faults: The guiltiest first.
+        compared: The outputs of all batches that ran as a whole.
+        options: As they were used.
+        measured: Tensors of the side in question that have a cut, or that it's fed at.
+        explained: Where the outputs' error comes from, if that was asked.
+        beyond: In words, which layers only values of drawn inputs saturate.
+    """
+    rules = rules_of(faults, target.graph)
+    excused = tolerated(faults, rules, compared, options)
+    if excused:
+        faults, rules = (), ()
+    errors = [item.full for item in judged if item.cut.pair.target in target.output_names.values()]
+    errors += [fault.full_run_error for fault in faults if fault.target_tensor not in measured]
+    worst = max(errors, default=0.0)
+    coverage = coverage_of(target.graph, known, judged, None if explained is None else explained.share)
+    verdict, reason = concluded(faults, rules, compared, explained, coverage, worst, beyond=beyond, excused=excused)
+    floor = max((output.floor for output in compared.outputs), default=0.0)
+    return Localization(
+        verdict=verdict,
+        reason=reason,
+        faults=tuple(faults),
+        output_error=worst,
+        output_floor=floor,
+        options=options,
+        coverage=coverage,
+        rules=rules,
     )
 
 

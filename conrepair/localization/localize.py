@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.judging.floor import coarser
@@ -17,11 +15,11 @@ from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import with_changed_face
 from conrepair.localization.compilation import align_compiled, with_compilation
-from conrepair.localization.conclusion import concluded, coverage_of, tolerated
+from conrepair.localization.conclusion import localization
 from conrepair.localization.cuts import known_of, readers_of
 from conrepair.localization.doubtful import with_other_layers
 from conrepair.localization.fed_model import FedModel
-from conrepair.localization.hidden import Explained, explain_outputs
+from conrepair.localization.hidden import explain_outputs
 from conrepair.localization.judgement import Judged, acquit_explained, acquit_unread_bodies, judge_cut
 from conrepair.localization.keeping import kept_layers
 from conrepair.localization.kept import KeptLayer
@@ -35,7 +33,6 @@ from conrepair.localization.quantization_notes import quantization_notes
 from conrepair.localization.reference import Reference
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.localization.rows import layers_of, rows_of
-from conrepair.localization.rules import rules_of
 from conrepair.localization.saturation import told_by_drawn, with_overflows, with_saturation
 from conrepair.networks.network import Network
 
@@ -175,18 +172,25 @@ def localize_target(
         guilty += [item.piece for item in of_rules]
         latent = [item for item in latent if item not in of_rules]
     clock.end()
-    excused = tolerated(faults, rules_of(faults, target.graph), compared, options)
-    if excused:
-        faults, guilty, of_rules = [], [], []
-    told = {"beyond": beyond, "excused": excused}
-    result = _result(
-        source, target, alignment, judged, faults, compared, explained, told, count, options, clock.seconds
-    )
+    known = known_of(target.graph, alignment.pairs)
+    measured = known | {item.cut.pair.target for item in judged}
+    result = localization(target, known, judged, faults, compared, options, measured, explained, beyond)
+    if faults and not result.faults:  # they're excused
+        guilty, of_rules = [], []
     exchanged = exchanged_behind([item.judged.cut.pair for item in located.guilty], found)
     notes = (*prepared.notes, *compared.layouts, *exchanged)
     if options.quantized:
         notes += quantization_notes(target.graph, judged)
-    result = dataclasses.replace(result, notes=notes, latent=tuple(item.fault for item in latent))
+    result = replace(
+        result,
+        layers=tuple(rows_of(source, target, alignment, judged)),
+        unmatched_source=layers_of(source, alignment.unpaired_sources),
+        unmatched_target=layers_of(target, alignment.unpaired_targets),
+        samples=count,
+        seconds=clock.seconds,
+        notes=notes,
+        latent=tuple(item.fault for item in latent),
+    )
     pairs = [item.cut.pair for item in judged]
     kept = kept_layers(source.graph, located.guilty, pairs, answers) if keep else ()
     return Found(result, alignment, target.graph, tuple(guilty), len(of_rules), kept)
@@ -197,7 +201,7 @@ def _with_coarse(fault: LocatedFault, coarse: Mapping[str, str], source: Network
     words = next((text for name, text in coarse.items() if source.output_names[name] == fault.source_tensor), "")
     joining = [node.layer for node in target.nodes if node.op == "Concat" and node.layer in fault.target_layers]
     layers = tuple(dict.fromkeys([*joining, *fault.target_layers]))
-    told = dataclasses.replace(fault, target_layers=layers, evidence=(words, *fault.evidence), differences=())
+    told = replace(fault, target_layers=layers, evidence=(words, *fault.evidence), differences=())
     return told if words else fault
 
 
@@ -259,45 +263,6 @@ def _judge(
         )
     readers = readers_of([cut.pair for cut in cuts], feeding)
     return acquit_unread_bodies(judged, readers, rounds=not options.quantized)
-
-
-def _result(
-    source: Network,
-    target: Network,
-    alignment: Alignment,
-    judged: Sequence[Judged],
-    faults: Sequence[LocatedFault],
-    compared: ComparedOutputs,
-    explained: Explained | None,
-    told: Mapping[str, str],
-    samples: int,
-    options: Options,
-    seconds: dict[str, float],
-) -> Localization:
-    ends = {target.output_names[name] for name in target.output_names}
-    outputs = [item.full for item in judged if item.cut.pair.target in ends]
-    measured = {item.cut.pair.target for item in judged} | set(target.graph.inputs)
-    outputs += [fault.full_run_error for fault in faults if fault.target_tensor not in measured]
-    worst = max(outputs, default=0.0)
-    share = None if explained is None else explained.share
-    coverage = coverage_of(target.graph, known_of(target.graph, alignment.pairs), judged, share)
-    rules = rules_of(faults, target.graph)
-    verdict, reason = concluded(faults, rules, compared, explained, coverage, worst, **told)
-    return Localization(
-        verdict=verdict,
-        reason=reason,
-        faults=tuple(faults),
-        layers=tuple(rows_of(source, target, alignment, judged)),
-        unmatched_source=layers_of(source, alignment.unpaired_sources),
-        unmatched_target=layers_of(target, alignment.unpaired_targets),
-        samples=samples,
-        output_error=worst,
-        options=options,
-        seconds=seconds,
-        coverage=coverage,
-        output_floor=max((output.floor for output in compared.outputs), default=0.0),
-        rules=rules,
-    )
 
 
 @dataclass(frozen=True)

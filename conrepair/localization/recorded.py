@@ -24,7 +24,7 @@ from conrepair.judging.recognition import Fit, fit, recognized, told_apart
 from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
-from conrepair.localization.conclusion import concluded, coverage_of, tolerated
+from conrepair.localization.conclusion import localization
 from conrepair.localization.cuts import known_of
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged, judge_cut
@@ -229,32 +229,24 @@ class RecordedSide:
 
     def _concluded(self, judged: Sequence[Judged], compared: ComparedOutputs, arithmetic: str) -> Localization:
         faults = tuple(map(self._fault, filter(lambda item: item.guilty, judged)))
-        excused = tolerated(faults, (), compared, self._options)
-        faults = () if excused else faults
-        ends = set(self._network.output_names.values())
-        worst = max((item.full for item in judged if item.cut.pair.target in ends), default=0.0)
-        coverage = coverage_of(self._graph, self._known, judged, None)
-        verdict, reason = concluded(faults, (), compared, None, coverage, worst, excused=excused)
-        if arithmetic == FLOAT32.name:
-            arithmetic = ""
-        if arithmetic and faults:
-            reason += f"; all else is explained if it computes in {arithmetic_of(arithmetic).words}"
         paired = {item.cut.pair.source for item in judged}
         unread = tuple(name for name in self._recorded.graph.tensors if name not in paired)
-        unmatched = self._ordered(coverage.unseen, unread)
-        return Localization(
-            verdict=verdict,
+        found = localization(
+            self._network, self._known, judged, faults, compared, self._options, self._known | paired
+        )
+        other, reason = "" if arithmetic == FLOAT32.name else arithmetic, found.reason
+        if other and found.faults:
+            reason += f"; all else is explained if it computes in {arithmetic_of(other).words}"
+        unseen = () if found.coverage is None else found.coverage.unseen
+        ours, theirs = self._ordered(unseen, unread)
+        return replace(
+            found,
             reason=reason,
-            faults=faults,
             layers=tuple(map(self._row, judged)),
-            unmatched_source=unmatched[0],
-            unmatched_target=unmatched[1],
-            output_error=worst,
+            unmatched_source=ours,
+            unmatched_target=theirs,
             notes=tuple(self._notes(unread)),
-            options=self._options,
-            coverage=coverage,
-            output_floor=max((output.floor for output in compared.outputs), default=0.0),
-            arithmetic=arithmetic,
+            arithmetic=other,
         )
 
     def _fault(self, item: Judged) -> LocatedFault:
