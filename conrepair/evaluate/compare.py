@@ -481,7 +481,6 @@ def _judged(case: _Case, one: Array, two: Array, others: Evidence[Array]) -> _Ju
     rounding = Rounding(
         operators=max(reference.operators, candidate.operators),
         precision=coarser(reference.rounding, candidate.rounding),
-        measured_in=reference.rounding,
         exact=others.in_float64,
     )
     again = others.by_other_means
@@ -512,7 +511,8 @@ def _judged(case: _Case, one: Array, two: Array, others: Evidence[Array]) -> _Ju
         asked = (
             one.ndim > 1 and FEW_DIGITS.keys().isdisjoint(types) and not (tolerance.given and error.within_tolerance)
         )
-        slices = wrong_slices(one, two, again, rounding, margin=tolerance.noise_margin) if asked else None
+        own = replace(rounding, measured_in=reference.rounding)
+        slices = wrong_slices(one, two, again, own, margin=tolerance.noise_margin) if asked else None
         if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
             may_be_rounding = once
     if slices is None or not (slices.became or (slices.certain and slices.error > numbers.HIDES * error.relative_l2)):

@@ -182,7 +182,7 @@ class Run:
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
-        return next(spec for spec in self.outputs if spec.name == name)
+        return {spec.name: spec for spec in reversed(self.outputs)}[name]
 
 
 @dataclass(frozen=True, kw_only=True)

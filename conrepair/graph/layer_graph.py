@@ -259,10 +259,14 @@ class LayerGraph:
         Args:
             node: That adds up products: by its largest weight, else as many as the last axis of what it reads has.
         """
-        shapes = [item.shape for item in node.parameters.values() if len(item.shape) > 1]
+        shapes = {role: item.shape for role, item in node.parameters.items() if len(item.shape) > 1}
+        if "kernel_shape" in node.attributes:  # weights [out, in, *kernel], or [in, out, *kernel] of a transposed one
+            results = int("output_padding" in node.attributes)
+            sizes = [math.prod(shape) // max(shape[results], 1) for shape in shapes.values()]
+        else:
+            sizes = [shape[-1 if role in {"W", "R"} else -2] for role, shape in shapes.items()]
         read = [self.tensors[name].shape or (1,) for name in node.inputs[:1] if name]
-        sizes = [math.prod(shape) // max(shape[0], shape[-1], 1) for shape in shapes] or [shape[-1] for shape in read]
-        return max(sizes, default=1)
+        return max(sizes or [shape[-1] for shape in read], default=1)
 
     def between(self, begin: Collection[str], end: Iterable[str]) -> tuple[Node, ...]:
         """The nodes that compute some tensors from others.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from conrepair.data.tensor_spec import FEW_DIGITS
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import FLOAT32, arithmetic_of
 from conrepair.judging.explained import By
@@ -37,8 +38,8 @@ class Floor:
 
     def __str__(self) -> str:
         """For a person: whose rounding error, how large, how it's known."""
-        own = self.measured or self.precision == FLOAT32.name
-        whose = "the source's own" if own else f"{self.precision}'s"
+        few = self.precision in HALF_PRECISIONS or self.precision in FEW_DIGITS
+        whose = f"{self.precision}'s" if few and not self.measured else "the source's own"
         return f"{whose} rounding error ({self.relative_l2:.1e}, {'measured' if self.measured else 'estimated'})"
 
 
@@ -49,14 +50,15 @@ class Rounding:
     Attributes:
         operators: How many are computed one behind the other.
         precision: That is meant, the coarser one of both sides'.
-        measured_in: The precision of what's measured: its errors are smaller where that's finer.
+        measured_in: The precision of what's measured, where its errors are smaller as that's finer; None: they're
+            taken as they are.
         exact: Whether the second computation is in float64, which shows all rounding; other kernels may share theirs.
         units: In the last place, that one operator is off by.
     """
 
     operators: int
     precision: str = FLOAT32.name
-    measured_in: str = FLOAT32.name
+    measured_in: str | None = None
     exact: bool = False
     units: float = 1.0
 
@@ -64,6 +66,11 @@ class Rounding:
     def estimate(self) -> float:
         """Relative L2 of the error of a chain of operators, as a random walk."""
         return self.units * _step(self.precision) * math.sqrt(max(self.operators, 1))
+
+    @property
+    def scale(self) -> float:
+        """How many times larger errors are than those that were measured."""
+        return max(1.0, _step(self.precision) / _step(self.measured_in or self.precision))
 
     def floor(self, second: float | None = None, disturbed: float | None = None) -> Floor:
         """The larger of the estimate and what measurements say that agree.
@@ -77,9 +84,8 @@ class Rounding:
             disturbed: The same where what's computed on the way is disturbed as by rounding.
         """
         estimate = self.estimate
-        scale = max(1.0, _step(self.precision) / _step(self.measured_in))
         other, own = (
-            None if item is None or not math.isfinite(item) else item * scale for item in (second, disturbed)
+            None if item is None or not math.isfinite(item) else item * self.scale for item in (second, disturbed)
         )
         if own is not None:
             found = own

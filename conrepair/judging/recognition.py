@@ -84,7 +84,8 @@ def fit(name: str, right: Array, given: Array, simulated: Array, least: float = 
         return Fit(name, expected, left, error, explains=left == 0)
     with np.errstate(all="ignore"):
         left = error_of(right, right + (given - simulated))
-        gap, made = (np.nan_to_num(np.ravel(array - right), posinf=0, neginf=0) for array in (given, simulated))
+        gaps = (np.ravel(array.astype(np.float64) - right) for array in (given, simulated))
+        gap, made = (np.nan_to_num(array, posinf=0, neginf=0) for array in gaps)
         sizes = float(np.linalg.norm(gap)) * float(np.linalg.norm(made))
         cosine = float(gap @ made) / sizes if sizes else 0.0
         changed = simulated != right

@@ -8,13 +8,14 @@ from itertools import chain
 
 import numpy as np
 
-from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS, PRODUCTS, RECURRENT_ACTIVATIONS
 from conrepair.judging.arithmetic import Arithmetic, arithmetic_of, unchanged
 from conrepair.networks.network import Network, Segment
 from conrepair.operators.moves import MOVES
 
 _SEED = 20261129
+_NARROW = 2  # bytes of a type that hasn't got the squares of its own numbers
 _OF_SUMS = (PRODUCTS - RECURRENT_ACTIVATIONS.keys()) | MOVES.keys()  # sums of products, and what moves them
 _MEAN_STEP = 0.7  # of the largest unit in the last place that numbers of one exponent have: those between have less
 
@@ -103,7 +104,7 @@ class _Rounded(Segment):
             nodes = graph.between(known.keys(), step)
             sums = [item for item in nodes if item.op in PRODUCTS]
             squares = None
-            if arithmetic.own_sums and networks[2] is not networks[0] and all(item.op in _OF_SUMS for item in nodes):
+            if arithmetic.own_sums and networks[2] is not networks[0] and all(map(_adds_up, nodes)):
                 squares = networks[2].segment(tuple(known), step)
             terms = max((graph.terms(item) for item in sums), default=0)
             self._steps.append(_Step(networks[bool(sums)].segment(tuple(known), step), terms, squares))
@@ -120,9 +121,12 @@ class _Rounded(Segment):
             given = {name: values[name] for name in step.segment.needs}
             if step.terms:
                 given = {name: self._arithmetic.operands(array) for name, array in given.items()}
-            squares = (
-                step.squares.run({name: np.square(array) for name, array in given.items()}) if step.squares else {}
-            )
+            squares = {}
+            if step.squares is not None:
+                squared = {
+                    name: np.square(array) if array.dtype.kind == "f" else array for name, array in given.items()
+                }
+                squares = step.squares.run(squared)
             for name, array in step.segment.run(given).items():
                 if self._arithmetic.own_sums:
                     array = _summed(array, step.terms, self._arithmetic.unit, squares.get(name))
@@ -135,6 +139,17 @@ class _Rounded(Segment):
                 if self._last[name] == place:
                     del values[name]
         return {name: found[name] for name in self.wanted}
+
+
+def _squared(item: tuple[str, Array]) -> tuple[str, Array]:
+    """A tensor's name, and the squares of its real numbers; an index stays."""
+    name, array = item
+    return name, np.square(array) if array.dtype.kind == "f" else array
+
+
+def _adds_up(node: Node) -> bool:
+    """Whether it's a sum of products, each of them once, or moves numbers."""
+    return node.op in _OF_SUMS and {node.attributes.get(name, 1.0) for name in ("alpha", "beta")} == {1.0}
 
 
 def _summed(array: Array, terms: int, unit: float, squares: Array | None) -> Array:
@@ -153,7 +168,9 @@ def _summed(array: Array, terms: int, unit: float, squares: Array | None) -> Arr
     if array.dtype.kind != "f" or terms < 2:
         return array
     sums = np.square(np.where(np.isfinite(array), array, 0.0).astype(np.float64))
-    known = np.mean(sums) if squares is None else squares
+    usual = np.mean(sums)
+    told = squares is not None and array.dtype.itemsize > _NARROW
+    known = np.where(np.isfinite(squares), squares, usual) if squares is not None and told else usual
     size = np.sqrt(terms * (sums / 3 + np.maximum(known - sums / terms, 0.0) / 6))
     spread = unit * _MEAN_STEP / np.sqrt(3) * size
     return np.asarray(array + np.random.default_rng(_SEED).normal(0.0, 1.0, array.shape) * spread, array.dtype)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from conrepair.graph.layer_graph import Array
 from conrepair.judging import numbers
+from conrepair.judging.arithmetic import FLOAT32
 from conrepair.judging.exact import Exact, exact_values, is_confirmed
 from conrepair.judging.floor import Rounding
 from conrepair.judging.recognition import fit
@@ -73,9 +74,9 @@ def judge_cut(
 ) -> Judged:
     """Judge a cut.
 
-    The floor is what the result changes by when what's read changes in its last places, or differs by in another
-    arithmetic, and a few units in the last place for each operator at least (`Rounding.floor`). Where the full run
-    gives the source's values, nothing is wrong, whatever is introduced: what was fed stood for something else. Of a
+    The floor is the largest of: what the result changes by when what's read changes in its last places, what it
+    differs by in another arithmetic, and a few units in the last place for each operator. Where the full run gives
+    the source's values, nothing is wrong, whatever is introduced: what was fed stood for something else. Of a
     quantized target, what its bit widths explain is the floor; as that is no rounding in the last place but an error
     of known size, a few times it is as much as there may be.
 
@@ -87,8 +88,10 @@ def judge_cut(
         quantization: The error that bit widths explain; 0 for a target that isn't quantized on purpose.
         weights: What those of weights explain of it.
     """
-    rounding = Rounding(operators=operators, precision=precision, units=judging.STEP_ERROR)
-    floor = rounding.floor(cut.floor.other, cut.floor.disturbed).relative_l2
+    rounding = Rounding(operators=operators, precision=precision, measured_in=FLOAT32.name, units=judging.STEP_ERROR)
+    other = cut.floor.other or 0.0
+    credible = other if other <= numbers.LARGEST_OF_KERNELS else 0.0
+    floor = max(rounding.estimate, rounding.scale * cut.floor.disturbed, credible)
     allowed = max(margin * floor, min(judging.MARGIN_OF_BITS * quantization, judging.MOST_EXPLAINED))
     if quantization:  # a few large values take the bits of all others, as is meant
         introduced, full = cut.introduced.relative_l2, cut.full.relative_l2

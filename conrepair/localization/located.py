@@ -156,7 +156,7 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     source, target = right.network, given.network
     guilty = [item for item in judged if item.guilty]
     outputs = list(_outputs(source, target, alignment))
-    known = {(pair.source, pair.target): pair for pair in (*alignment.pairs, *alignment.outputs)}
+    known = {(pair.source, pair.target): pair for pair in reversed((*alignment.pairs, *alignment.outputs))}
     loose = any((ours, theirs) not in known for _, _, ours, theirs in outputs)
     if not guilty and not loose and len(source.output_names) == len(target.output_names):
         return Located()

@@ -85,11 +85,18 @@ def test_a_floor_says_by_what_it_is_known() -> None:
 
 
 def test_what_was_measured_in_a_finer_type_counts_as_the_coarser_one_has_it() -> None:
-    fine = Rounding(operators=4, precision="float16").floor(1e-6, 1e-6)
-    assert fine.relative_l2 == pytest.approx(2.0**13 * 1e-6)
-    own = Rounding(operators=4, precision="float16", measured_in="float16").floor(4e-3, 4e-3)
-    assert own.relative_l2 == pytest.approx(4e-3)
-    assert Rounding(operators=4, measured_in="float16").floor(4e-3, 4e-3).relative_l2 == pytest.approx(4e-3)
+    known = {"operators": 4, "precision": "float16"}
+    assert Rounding(**known, measured_in="float32").floor(1e-6, 1e-6).relative_l2 == pytest.approx(2.0**13 * 1e-6)
+    assert Rounding(**known, measured_in="float16").floor(4e-3, 4e-3).relative_l2 == pytest.approx(4e-3)
+    assert Rounding(**known).floor(4e-3, 4e-3).relative_l2 == pytest.approx(4e-3), "taken as it is"
+    fine = Rounding(operators=4, measured_in="float16")
+    assert fine.floor(4e-3, 4e-3).relative_l2 == pytest.approx(4e-3)
+
+
+@pytest.mark.parametrize("precision", ["float64", "mixed float16", "quantized weights"])
+def test_other_precisions_have_the_estimate_of_float32(precision: str) -> None:
+    floor = Rounding(operators=4, precision=precision).floor()
+    assert str(floor) == "the source's own rounding error (2.4e-07, estimated)"
 
 
 def test_a_piece_may_be_off_by_more_units_than_each_of_many() -> None:

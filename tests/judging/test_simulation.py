@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import onnx
 import pytest
+import small_models as small
 import torch
 from random_graphs import Computed, graph_of
 
@@ -135,3 +137,31 @@ def test_sums_in_a_narrow_type_are_off_as_they_are_step_by_step(values: str, ter
     simulated = _summed(exact, terms, 2.0**-11, np.square(x) @ np.square(w))
     ratio = relative_l2(exact, simulated) / relative_l2(exact, step_by_step.astype(np.float32))
     assert 0.8 < ratio < 1.25
+
+
+def test_squares_that_the_type_does_not_hold_leave_the_size_of_sums() -> None:
+    sums = np.ones((4, 4), np.float32)
+    plain = _summed(sums, 64, 2.0**-8, None)
+    for squares in (np.full((4, 4), np.inf), np.full((4, 4), np.nan)):
+        assert np.array_equal(_summed(sums, 64, 2.0**-8, squares), plain)
+    narrow = np.ones((4, 4), np.float16)
+    assert np.array_equal(_summed(narrow, 64, 2.0**-8, np.zeros((4, 4))), _summed(narrow, 64, 2.0**-8, None))
+
+
+def test_sums_of_a_table_are_simulated_with_its_indices(tmp_path: Path) -> None:
+    """What is squared are numbers that are multiplied, and no index."""
+    generator = np.random.default_rng(0)
+    held = {"t": generator.normal(size=(9, 64)), "w": generator.normal(size=(64, 5))}
+    weights = [onnx.numpy_helper.from_array(array.astype(np.float32), name) for name, array in held.items()]
+    nodes = [onnx.helper.make_node("Gather", ["t", "i"], ["r"]), onnx.helper.make_node("MatMul", ["r", "w"], ["y"])]
+    ends = [onnx.helper.make_tensor_value_info("i", onnx.TensorProto.INT64, [4])]
+    ends += [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [4, 5])]
+    path = small.save_onnx(tmp_path / "table.onnx", onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], weights))
+    network = open_network(_model(Path(path), "onnx"), [TensorSpec("i", (4,), "int64")])
+    (tensor,) = network.output_names.values()
+    feeds = {network.input_names["i"]: np.array([8, 3, 7, 0])}
+    wide, narrow = (
+        Simulated(network, ARITHMETICS[name]).segment(tuple(feeds), [tensor]).run(feeds)[tensor]
+        for name in ("float16", "float16-accumulated")
+    )
+    assert 2 * relative_l2(held["t"][[8, 3, 7, 0]] @ held["w"], wide) < relative_l2(wide, narrow) < 1e-2
