@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -207,16 +207,12 @@ def compare_runs(reference: Run, candidate: Run, tolerance: Tolerance, **others:
         tolerance: What counts as equal.
         others: What else `compare_outputs` takes.
     """
-    compared = compare_outputs(reference, candidate, tolerance, **others)
+    compared = vars(compare_outputs(reference, candidate, tolerance, **others))
     return Comparison(
         reference=reference.name,
         candidate=candidate.name,
-        verdict=compared.verdict,
-        reason=compared.reason,
-        outputs=compared.outputs,
-        unpaired=compared.unpaired,
         times=compare_times(reference.batch_seconds, candidate.batch_seconds),
-        arithmetic=compared.arithmetic,
+        **{item.name: compared[item.name] for item in fields(Comparison) if item.name in compared},
     )
 
 

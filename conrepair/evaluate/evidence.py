@@ -227,7 +227,8 @@ def by_arithmetic(
                 by=By.SIMULATION, error=of.error, allowed=numbers.TIMES * of.expected, arithmetic=name
             )
             tests = for_tests(output.error, of.expected, numbers.TIMES)
-            verdict, reason = Verdict.NOISE, f"{of}{_proof(name)}"
+            proof = arithmetic_of(name).proof
+            verdict, reason = Verdict.NOISE, f"{of}. To prove it: {proof}" if proof else str(of)
             if not certain:
                 by, tests, verdict = None, None, Verdict.UNDECIDED
                 reason = f"{reason}. A fault may make as much: record tensors on the way, or give --arithmetic {name}"
@@ -236,11 +237,6 @@ def by_arithmetic(
             output = replace(output, verdict=verdict, reason=reason, explained=by, tests=tests, notes=notes)
         found.append(output)
     return tuple(found), name
-
-
-def _proof(name: str) -> str:
-    proof = arithmetic_of(name).proof
-    return f". To prove it: {proof}" if proof else ""
 
 
 def _unexplained(fits: Sequence[Fit]) -> str:

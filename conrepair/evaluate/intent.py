@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conrepair.judging.floor import HALF_PRECISIONS
+
 _PLAIN = {"float32", "float64"}
-_HALF = {"float16", "bfloat16"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Intent:
     def precision(self) -> str:
         """Whose rounding errors to expect: float16, bfloat16, or float32."""
         computes = self.meant.removeprefix("mixed ")
-        return computes if computes in _HALF else "float32"
+        return computes if computes in HALF_PRECISIONS else "float32"
 
     @property
     def silent(self) -> str | None:

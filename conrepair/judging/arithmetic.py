@@ -147,15 +147,12 @@ def _of_type(name: str, kind: Any) -> tuple[Arithmetic, Arithmetic]:
 
 
 FLOAT32 = Arithmetic("float32", grid_of("float32").unit)
-_HALF, _BRAIN = _of_type("float16", np.float16), _of_type("bfloat16", ml_dtypes.bfloat16)
 LADDER = (
     Arithmetic("flushed", FLOAT32.unit, _flushed, _flushed, _flushed),
     Arithmetic("int32", FLOAT32.unit, _narrowed, _narrowed),
     Arithmetic("tf32", 2.0**-11, operands=_tf32, weights=_tf32),
-    _HALF[0],
-    _HALF[1],
-    _BRAIN[0],
-    _BRAIN[1],
+    *_of_type("float16", np.float16),
+    *_of_type("bfloat16", ml_dtypes.bfloat16),
     Arithmetic("int8", 0.5 / _STEPS, _on_grid, _on_grid, _weights_on_grid),
 )
 """Those that a device may have in place of float32, the finest first."""
