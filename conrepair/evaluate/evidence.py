@@ -114,7 +114,8 @@ def beside_exact(
     right, bound = known.exact, known.bounds
     if right is None or bound is None or not right.shape == bound.shape == one.shape == two.shape:
         return None
-    if known.own is not None and not np.allclose(known.own, one, numbers.SAME_RUN, numbers.SAME_RUN, equal_nan=True):
+    own = one if known.own is None else known.own
+    if own.shape != one.shape or not np.allclose(own, one, numbers.SAME_RUN, numbers.SAME_RUN, equal_nan=True):
         return None  # outputs depend on what else is in their batch
     right = np.where(np.isinf(bound), one, right)
     bound = np.where(np.isinf(bound), 0.0, bound)

@@ -170,6 +170,10 @@ def _same_numbers(one: Mapping[str, Parameter], other: Mapping[str, Parameter]) 
     )
 
 
+_TERMS = dict.fromkeys(("W", "R", "left"), -1) | dict.fromkeys(("weight", "query", "key", "value", "output"), -2)
+"""Which axis of a parameter is added up along, by its role."""
+
+
 @dataclass(frozen=True)
 class LayerGraph:
     """A network's nodes and tensors.
@@ -260,11 +264,13 @@ class LayerGraph:
             node: That adds up products: by its largest weight, else as many as the last axis of what it reads has.
         """
         shapes = {role: item.shape for role, item in node.parameters.items() if len(item.shape) > 1}
-        if "kernel_shape" in node.attributes:  # weights [out, in, *kernel], or [in, out, *kernel] of a transposed one
-            results = int("output_padding" in node.attributes)
-            sizes = [math.prod(shape) // max(shape[results], 1) for shape in shapes.values()]
+        if "output_padding" in node.attributes:  # [in, out / group, *kernel]
+            groups = node.attributes.get("group") or 1
+            sizes = [math.prod(shape) // max(shape[1] * int(str(groups)), 1) for shape in shapes.values()]
+        elif "kernel_shape" in node.attributes:  # [out, in / group, *kernel]
+            sizes = [math.prod(shape[1:]) for shape in shapes.values()]
         else:
-            sizes = [shape[-1 if role in {"W", "R"} else -2] for role, shape in shapes.items()]
+            sizes = [shape[_TERMS[role]] for role, shape in shapes.items() if role in _TERMS]
         read = [self.tensors[name].shape or (1,) for name in node.inputs[:1] if name]
         return max(sizes or [shape[-1] for shape in read], default=1)
 

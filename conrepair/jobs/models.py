@@ -456,9 +456,9 @@ def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         folder: Receives a folder for each run, with one `output_<index>.npy` for each output.
 
     Returns:
-        "runs": by name ("rounded", "exact", "bounds", and arithmetics), each with "outputs" (specs, in order),
+        "runs": by name ("rounded", "exact", "bounds", "own", and arithmetics), each with "outputs" (specs, in order),
         "count", "starts" and "repeats" as of an execution; none where the model can only be looked into through a
-        conversion. "kernel": which of its runtime's is off, in words.
+        conversion, or computes nothing. "kernel": which of its runtime's is off, in words.
     """
     from conrepair.localization.fed_model import FedModel
     from conrepair.localization.models import outputs_again

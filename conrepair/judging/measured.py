@@ -50,12 +50,14 @@ def measured(network: Network, batches: Iterable[Mapping[str, Array]], arithmeti
         return Measured()
     one, two = itertools.tee(batches)
     first, *_ = given = list(itertools.islice(one, 1))
-    cost = work_of(network, first, ends, slow=1.0) + numbers.STEP * len(network.graph.nodes)
-    given += itertools.islice(one, max(0, int(numbers.SIMULATED / (cost * max(1, len(arithmetics)))) - 1))
+    if arithmetics:
+        cost = len(arithmetics) * (work_of(network, first, ends, slow=1.0) + numbers.STEP * len(network.graph.nodes))
+        given += itertools.islice(one, max(0, min(numbers.BATCHES, int(numbers.SIMULATED / cost)) - 1))
     runs = {"rounded": [_rounded(network, first, ends)]}
     for name in arithmetics:
-        outputs, runs[name] = _outputs(Simulated(network, arithmetic_of(name)), ends), []
+        runs[name] = []
         with contextlib.suppress(InferenceError):  # what it makes of a number may be no index
+            outputs = _outputs(Simulated(network, arithmetic_of(name)), ends)
             for feeds in given:
                 runs[name].append(outputs(feeds))
     exact, kernel = _exact(network, two, ends)
@@ -88,12 +90,13 @@ def _exact(
 ) -> tuple[dict[str, list[Outputs]], str]:
     """Exact values of all batches with their bounds, and what the runtime computes wrong; {} where nobody knows."""
     runs: dict[str, list[Outputs]] = {"exact": [], "bounds": [], "own": []}
-    kernel, left, whole = "", numbers.WORK, _outputs(network, ends)
+    kernel, left, whole = "", numbers.WORK, None
     for feeds in batches:
         found = exact_values(network, feeds, ends, most=left)
         if found is None or any(end in found.estimated or end not in found.values for end in ends):
             return {}, ""
         left -= found.work
+        whole = whole or _outputs(network, ends)
         own, computed = whole(feeds), {name: end for name, end in network.output_names.items() if end in ends}
         sides = (beside(own[name], found.values[end], found.bounds[end]) for name, end in computed.items())
         if not kernel and any(side.beyond for side in sides):

@@ -5,6 +5,7 @@ error was the simulation's in the middle, 1.75 times that at most, and 2.6 times
 """
 
 SIMULATED = 1e10  # products times bytes of all arithmetics and batches that are simulated: about a second
+BATCHES = 8  # that are simulated at most: more samples say no more of an arithmetic
 STEP = 2e6  # the same of each operator at least, whatever its size is
 WORK = 1e9  # products times bytes of a result that are computed exactly: about a second of one processor
 OTHERS = 3.0  # times the error of the first batch, at most, that all have which one batch acquits

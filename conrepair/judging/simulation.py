@@ -121,12 +121,7 @@ class _Rounded(Segment):
             given = {name: values[name] for name in step.segment.needs}
             if step.terms:
                 given = {name: self._arithmetic.operands(array) for name, array in given.items()}
-            squares = {}
-            if step.squares is not None:
-                squared = {
-                    name: np.square(array) if array.dtype.kind == "f" else array for name, array in given.items()
-                }
-                squares = step.squares.run(squared)
+            squares = {} if step.squares is None else step.squares.run(dict(map(_squared, given.items())))
             for name, array in step.segment.run(given).items():
                 if self._arithmetic.own_sums:
                     array = _summed(array, step.terms, self._arithmetic.unit, squares.get(name))

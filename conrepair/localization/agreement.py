@@ -26,6 +26,8 @@ from conrepair.localization.quantization import MOST_BITS
 from conrepair.localization.reference import Reference
 from conrepair.networks.network import Network
 
+_OWN = "own"  # what the source's runtime gives: its pieces are compared, which are that
+
 
 class AnswerPairs:
     """What both networks answer, batch by batch."""
@@ -96,11 +98,13 @@ class AnswerPairs:
             replace(given, quantized=options.quantized, precision=options.precision, computes_in=self.computes_in),
             options.tolerance,
             second_opinion=other([self._reference.second_outputs]),
-            **evidence_of({name: other(parts[batches]) for name, parts in known.runs.items()}, known.kernel),
+            **evidence_of(
+                {name: other(run[batches]) for name, run in known.runs.items() if name != _OWN}, known.kernel
+            ),
         )
 
     def _other(self, batches: Sequence[Mapping[str, Array] | None], *, vary: bool) -> HeldRun | None:
-        """The source by other means, for the first batch or for all; None where there's nothing."""
+        """The source by other means, for the first batches; None where there's nothing."""
         given = list(filter(None, batches))
         if not given:
             return None

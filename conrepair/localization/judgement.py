@@ -89,9 +89,9 @@ def judge_cut(
         weights: What those of weights explain of it.
     """
     rounding = Rounding(operators=operators, precision=precision, measured_in=FLOAT32.name, units=judging.STEP_ERROR)
-    other = cut.floor.other or 0.0
+    other, disturbed = cut.floor.other or 0.0, cut.floor.disturbed
     credible = other if other <= numbers.LARGEST_OF_KERNELS else 0.0
-    floor = max(rounding.estimate, rounding.scale * cut.floor.disturbed, credible)
+    floor = max(rounding.estimate, rounding.scale * disturbed if math.isfinite(disturbed) else 0.0, credible)
     allowed = max(margin * floor, min(judging.MARGIN_OF_BITS * quantization, judging.MOST_EXPLAINED))
     if quantization:  # a few large values take the bits of all others, as is meant
         introduced, full = cut.introduced.relative_l2, cut.full.relative_l2

@@ -145,7 +145,7 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
 
 @dataclass(frozen=True)
 class OutputsAgain:
-    """The outputs of one batch through a model, by other means.
+    """The outputs of a model by other means.
 
     Attributes:
         measured: By the model's names.
@@ -167,8 +167,8 @@ def outputs_again(source: FedModel, folder: Path, options: Options) -> OutputsAg
 
     Args:
         source: The model.
-        folder: For activations; the caller removes it.
-        options: How many samples a batch has, of which one is taken; which arithmetics may be the target's.
+        folder: For a conversion; the caller removes it.
+        options: How many samples a batch has; which arithmetics may be the target's.
 
     Returns:
         None where the model can only be looked into through a conversion.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
 
-@dataclass
+@dataclass(frozen=True)
 class RoundingFloor:
     """What rounding explains of a tensor, computed from the nearest tensors that are fed.
 
@@ -171,7 +171,8 @@ class Reference:
         other = self._second_opinion()
         if other is not None:
             for name, array in Pieces.between(other, fed, missing).attempt(functools.partial(_stored, right, other)):
-                found[name].other = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
+                other_error = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
+                found[name] = replace(found[name], other=other_error)
                 del array
         known.update(found)
         return known

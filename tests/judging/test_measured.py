@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from conrepair.graph.layer_graph import Node
 from conrepair.judging import numbers
 from conrepair.judging.measured import measured
 from conrepair.metrics.running_error import relative_l2
+from conrepair.networks.network import Network, Segment
 from conrepair.runtime.errors import InferenceError
 
 CHAIN = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(5)]
@@ -59,6 +60,39 @@ def test_an_arithmetic_that_the_network_fails_in_is_left_out() -> None:
     network = chain(Lacking)
     feeds = {"x": np.full(SHAPE, 0.3, np.float32)}
     assert set(measured(network, [feeds], ("bfloat16",)).runs) == {"rounded"}
+
+
+class Unbuilt(Computed):
+    """Can't be built with other weights."""
+
+    def with_weights(self, change: Callable[[np.ndarray], np.ndarray]) -> Network:
+        return Refusing(self.graph)
+
+
+class Refusing(Computed):
+    def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
+        raise InferenceError("no kernel for its weights")
+
+
+def test_an_arithmetic_that_the_network_is_not_built_in_is_left_out() -> None:
+    network = chain(Unbuilt)
+    assert set(measured(network, [drawn_feeds(network.graph)], ("bfloat16",)).runs) == {"rounded"}
+
+
+def test_no_more_batches_are_read_than_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = chain()
+    read: list[int] = []
+
+    def batches() -> Iterator[dict[str, np.ndarray]]:
+        for seed in range(99):
+            read.append(seed)
+            yield drawn_feeds(network.graph, seed)
+
+    measured(network, batches())
+    assert len(read) == 1
+    monkeypatch.setattr(numbers, "BATCHES", 3)
+    assert len(measured(network, batches(), ("bfloat16",)).runs["bfloat16"]) == 3
+    assert len(read) == 4
 
 
 def test_a_network_that_computes_nothing_gives_nothing() -> None:

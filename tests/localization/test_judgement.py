@@ -42,6 +42,7 @@ def judged(
         (1e-4, 1e-6, None, True),
         (1e-4, 2e-5, None, False),  # what's read is worth no more digits
         (1e-4, 0.0, 5e-5, False),  # another correct library differs as much
+        (1e-2, math.inf, None, True),  # what wasn't a number any more says nothing
         (1e-2, 0.0, 0.5, True),  # one that differs by half is no witness
         (0.0, 0.0, None, False),
         (math.inf, 1e-2, None, True),

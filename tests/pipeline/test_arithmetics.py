@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from torch.nn import functional
 
 import conrepair
 from conrepair.cli import main
+from conrepair.evaluate.verdict import Verdict
+from conrepair.judging.recognition import Fit
+from conrepair.pipeline.stages.localizing import is_proven
 
 IMAGES = pictures()
 INNER = ["a", "b", "c", "d", "f", "scores"]
@@ -251,3 +255,42 @@ def test_an_arithmetic_that_a_model_is_said_to_have_excuses_its_layers() -> None
         assert verb("net.onnx", "narrow.onnx", data="in.npz", in_process=True).verdict == "faulty"
         found = verb("net.onnx", "narrow.onnx", data="in.npz", arithmetic="bfloat16", in_process=True)
         assert found.verdict == "noise", found.reason
+
+
+def test_samples_that_differ_most_are_looked_at_though_the_others_are_in_an_arithmetic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    last = 23  # behind those that are looked at first
+    images = pictures(last + 1)
+    monkeypatch.setitem(globals(), "IMAGES", images)
+    np.savez("in.npz", image=images)
+    arrays = _fused()
+    wrong = {name: array.copy() for name, array in arrays.items()}
+    wrong["c"][last] *= 1.5
+    wrong["d"][last] = wrong["b"][last] + wrong["c"][last]
+    wrong["f"][last] = wrong["d"][last].mean((1, 2))
+    wrong["scores"][last] = wrong["f"][last] @ WEIGHTS["dense"].T + WEIGHTS["shift"]
+    wrong["y"][last] = np.exp(wrong["scores"][last]) / np.exp(wrong["scores"][last]).sum()
+    found = conrepair.localize("net.onnx", _recorded(wrong, *INNER), data="in.npz", in_process=True)
+    assert found.verdict == "faulty", found.reason
+    assert [fault.source_layers for fault in found.faults] == [("c",)]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "arithmetic", "proven"),
+    [
+        ("undecided", "", "bfloat16", True),
+        ("undecided", "", "bfloat16-accumulated", True),
+        ("undecided", "", "float16", False),
+        ("undecided", "a metric of mine failed (its numbers: ", "bfloat16", False),  # which no layer answers
+        ("noise", "", "bfloat16", False),  # the outputs are certain: something else is in doubt, as labels
+    ],
+)
+def test_layers_prove_what_the_arithmetic_left_open_alone(
+    verdict: str, reason: str, arithmetic: str, proven: bool
+) -> None:
+    fit = Fit("bfloat16", 1e-3, 1e-3, 1e-3, explains=True)
+    output = SimpleNamespace(verdict=Verdict(verdict), reason=f"{reason}{fit}. To prove it", fits=(fit,))
+    compared = SimpleNamespace(verdict=Verdict.UNDECIDED, arithmetic="bfloat16", outputs=(output,))
+    result, row = SimpleNamespace(is_right=True, arithmetic=arithmetic), SimpleNamespace(comparison=compared)
+    assert is_proven(cast("Any", result), cast("Any", row)) is proven

@@ -18,6 +18,7 @@ from conrepair.judging.arithmetic import FLOAT32
 from conrepair.pipeline.evaluation import Execution, computes_in
 from conrepair.pipeline.stages.localizing import (
     fed_model,
+    is_proven,
     options_of,
     outcome,
     random_references,
@@ -154,7 +155,9 @@ def _with_other_samples(
 def _worst_samples(state: RunState, row: Row, item: Execution) -> tuple[int, ...]:
     """The samples that differ most, where nothing was found on others and they weren't among these."""
     found = row.localized.result
-    if found is None or found.verdict is not Verdict.UNDECIDED or item.build is not None or _steps(row) > 1:
+    if found is None or item.build is not None or _steps(row) > 1:
+        return ()
+    if found.verdict is not Verdict.UNDECIDED and not is_proven(found, row):
         return ()
     worst = sorted(row.inputs, key=lambda one: -one.relative_l2)[:_WORST]
     samples = tuple(one.index for one in worst if one.relative_l2 > 0)

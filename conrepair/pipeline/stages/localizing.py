@@ -240,7 +240,7 @@ def with_localization(
     localized = dataclasses.replace(row, localized=told)
     if result.options.static:
         return dataclasses.replace(localized, verdict=result.verdict, reason=result.reason)
-    if _is_proven(result, row):
+    if is_proven(result, row):
         return dataclasses.replace(localized, verdict=result.verdict, reason=result.reason)
     if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which nothing excuses: {row.reason}"
@@ -290,16 +290,28 @@ def _explaining(steps: Sequence[LocalizedStep]) -> int:
     return max(range(len(steps)), key=lambda place: (steps[place].localization.verdict.severity, place))
 
 
-def _is_proven(result: Localization, row: Row) -> bool:
-    """Whether layers are in the arithmetic that outputs alone look like: it's that what they couldn't tell."""
-    seen = "" if row.comparison is None else row.comparison.arithmetic
-    alike = bool(seen) and arithmetic_of(seen).kind == arithmetic_of(result.arithmetic).kind
-    return alike and row.verdict is Verdict.UNDECIDED and result.is_right
+def is_proven(result: Localization, row: Row) -> bool:
+    """Whether layers are in the arithmetic that outputs look like, which alone don't tell it from a fault.
+
+    Args:
+        result: Of the layers.
+        row: With the outputs, of all samples.
+    """
+    compared = row.comparison
+    if compared is None or compared.verdict is not Verdict.UNDECIDED or not result.is_right:
+        return False
+    looks = [
+        any(of.arithmetic == compared.arithmetic and output.reason.startswith(str(of)) for of in output.fits)
+        for output in compared.outputs
+        if not output.verdict.is_right
+    ]
+    kinds = {arithmetic_of(name).kind for name in (compared.arithmetic, result.arithmetic)}
+    return bool(looks) and all(looks) and len(kinds) == 1
 
 
 def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> Localization:
     """No better than all samples of the row say: layers are looked at on some of them, and step by step."""
-    if not result.is_right or row.verdict is None or row.verdict.is_right or _is_proven(result, row):
+    if not result.is_right or row.verdict is None or row.verdict.is_right or is_proven(result, row):
         return result
     if row.ran.run is not None and row.ran.run.steps > 1:
         if not result.layers:

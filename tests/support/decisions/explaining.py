@@ -275,6 +275,7 @@ def _of_nothing(size: float) -> str:
 DECISIONS = [
     Decision("work of {} is computed exactly", _is_made, (7e8, 1.4e9)),
     Decision("batches simulated that are work of {} each", lambda x: _simulated(x, 0), (7e8, 1.4e9)),
+    Decision("batches simulated that are hardly any work", lambda _: _simulated(1.0, 0), (0.0,)),
     Decision("batches simulated of {} operators", lambda x: _simulated(0, int(x)), (350, 700)),
     Decision("other samples off by {} times what the first are are like them", _others, (2.1, 4.2)),
     Decision("off by {} bounds is judged by exact values", _accused, (70.0, 140.0)),
