@@ -20,7 +20,8 @@ import conrepair
 from conrepair.cli import main
 from conrepair.evaluate.verdict import Verdict
 from conrepair.judging.recognition import Fit
-from conrepair.pipeline.stages.localizing import is_proven
+from conrepair.localization.result import Localization
+from conrepair.pipeline.stages.localizing import _of_all_samples, is_proven
 
 IMAGES = pictures()
 INNER = ["a", "b", "c", "d", "f", "scores"]
@@ -294,3 +295,13 @@ def test_layers_prove_what_the_arithmetic_left_open_alone(
     compared = SimpleNamespace(verdict=Verdict.UNDECIDED, arithmetic="bfloat16", outputs=(output,))
     result, row = SimpleNamespace(is_right=True, arithmetic=arithmetic), SimpleNamespace(comparison=compared)
     assert is_proven(cast("Any", result), cast("Any", row)) is proven
+
+
+@pytest.mark.parametrize(("layers", "verdict"), [(1, "noise"), (2, "faulty")])
+def test_a_few_samples_of_outputs_alone_accuse_nobody_whom_all_excuse(layers: int, verdict: str) -> None:
+    compared = SimpleNamespace(verdict=Verdict.NOISE, reason="noise", arithmetic="bfloat16", outputs=(1,))
+    found = Localization(verdict=Verdict.FAULTY, reason="off", layers=cast("Any", (0,) * layers), samples=8)
+    result = _of_all_samples(found, cast("Any", SimpleNamespace(comparison=compared)))
+    assert result.verdict == verdict
+    compared.verdict = Verdict.FAULTY  # another signature, say
+    assert _of_all_samples(found, cast("Any", SimpleNamespace(comparison=compared))) is found

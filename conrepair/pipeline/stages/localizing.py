@@ -234,7 +234,7 @@ def with_localization(
         problem = own.problem if row.ran.run is None else row.problem  # nothing else says what became of it
         return dataclasses.replace(row, localized=LocalizedTarget(problem=own.problem), problem=problem)
     place = _explaining(steps)
-    result = steps[place].localization
+    result = _of_all_samples(steps[place].localization, row)
     steps[place] = dataclasses.replace(steps[place], localization=_bounded(result, steps, row))
     told = LocalizedTarget(steps=tuple(steps), explaining=place, problem=own.problem)
     localized = dataclasses.replace(row, localized=told)
@@ -288,6 +288,19 @@ def _explaining(steps: Sequence[LocalizedStep]) -> int:
         if step.localization.faults:
             return place
     return max(range(len(steps)), key=lambda place: (steps[place].localization.verdict.severity, place))
+
+
+def _of_all_samples(result: Localization, row: Row) -> Localization:
+    """What's said of layers; of outputs alone, what all samples say, where that's an arithmetic that explains them.
+
+    A few samples of few numbers, the ones that differ most at that, leave it to chance what one makes of them.
+    """
+    compared = row.comparison
+    if compared is None or not compared.arithmetic or compared.verdict is Verdict.FAULTY:
+        return result
+    if len(result.layers) > len(compared.outputs):
+        return result
+    return dataclasses.replace(result, verdict=compared.verdict, reason=compared.reason, faults=())
 
 
 def is_proven(result: Localization, row: Row) -> bool:
