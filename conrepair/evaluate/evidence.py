@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -52,7 +51,7 @@ class Evidence(Generic[Kept]):
     exact: Kept | None = None
     bounds: Kept | None = None
     own: Kept | None = None
-    simulated: Mapping[str, Kept] = field(default_factory=lambda: MappingProxyType({}))
+    simulated: Mapping[str, Kept] = field(default_factory=dict)
     kernel: str = ""
     wide: bool = False
 
@@ -179,15 +178,18 @@ def fits_of(one: Array, two: Array, known: Evidence[Array], least: float) -> tup
         least: Relative L2 that rounding explains anyway.
     """
     found = []
-    firsts = {name: (one[: len(made)], two[: len(made)]) for name, made in known.simulated.items()}
-    fits = told_apart({name: fit(name, *firsts[name], made, least) for name, made in known.simulated.items()})
-    for name, item in fits.items():
-        simulated, first = known.simulated[name], relative_l2(*firsts[name])
-        usual = relative_l2(firsts[name][0], simulated) if simulated.shape == firsts[name][0].shape else 0.0
-        near = numbers.LEAST * usual <= first <= max(numbers.TIMES * usual, least)
-        explains = item.explains and (near or item.close) and _as_others(one, two, len(simulated))
+    items = known.simulated.items()
+    fits = told_apart({name: fit(name, one[: len(made)], two[: len(made)], made, least) for name, made in items})
+    lengths = {len(made) for _, made in items}
+    apart = {count: (relative_l2(one[:count], two[:count]), _as_others(one, two, count)) for count in lengths}
+    for name, made in items:
+        item, (first, alike) = fits[name], apart[len(made)]
+        explains = item.explains and alike
+        if explains and not item.close:
+            usual = relative_l2(one[: len(made)], made)
+            explains = numbers.LEAST * usual <= first <= max(numbers.TIMES * usual, least)
         if explains and one.dtype.kind == "f" and one.ndim > 1:
-            own = {"disturbed": simulated}
+            own = {"disturbed": made}
             explains = wrong_slices(one, two, own, Rounding(operators=1), margin=numbers.SLICES) is None
         found.append(replace(item, explains=explains))
     return tuple(found)

@@ -182,9 +182,8 @@ def _is_noise(error: TensorError, floor: float, tolerance: Tolerance) -> bool:
 
 def _is_as_bad(error: TensorError, floor: float) -> bool:
     """Whether a large error is no larger than what the source differs from itself by."""
-    large = error.relative_l2 > numbers.LARGEST_NOISE
     as_large = floor >= 1 or 1 / numbers.AS_BAD <= error.norm_ratio <= numbers.AS_BAD
-    return large and as_large and error.relative_l2 <= numbers.AS_BAD * floor
+    return as_large and numbers.LARGEST_NOISE < error.relative_l2 <= numbers.AS_BAD * floor
 
 
 def _judge_integers(

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from conrepair.graph.layer_graph import Array
 from conrepair.judging import numbers
@@ -21,6 +20,9 @@ from conrepair.truth.judging import beside
 Outputs = Mapping[str, Array]
 """Of a batch, by the model's names."""
 
+Computing = Callable[[Mapping[str, Array]], Outputs]
+"""From a batch's feeds, by tensor."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -33,12 +35,15 @@ class Measured:
         kernel: In words, which operator its runtime computes with a larger error than rounding explains.
     """
 
-    runs: Mapping[str, Sequence[Outputs]] = field(default_factory=lambda: MappingProxyType({}))
+    runs: Mapping[str, Sequence[Outputs]] = field(default_factory=dict)
     kernel: str = ""
 
 
 def measured(network: Network, batches: Iterable[Mapping[str, Array]], arithmetics: Collection[str] = ()) -> Measured:
     """Measure what rounding does to a network's outputs, and what they are exactly, and in other arithmetics.
+
+    Other kernels of one library are often nearly the same: they don't show how badly conditioned a network is. Here
+    its tensors are disturbed, some after the other, and what that does is carried to the outputs.
 
     Args:
         network: As its own runtime computes it.
@@ -53,28 +58,21 @@ def measured(network: Network, batches: Iterable[Mapping[str, Array]], arithmeti
     if arithmetics:
         cost = len(arithmetics) * (work_of(network, first, ends, slow=1.0) + numbers.STEP * len(network.graph.nodes))
         given += itertools.islice(one, max(0, min(numbers.BATCHES, int(numbers.SIMULATED / cost)) - 1))
-    runs = {"rounded": [_rounded(network, first, ends)]}
+    whole = _outputs(network, ends)
+    disturbed = _outputs(Simulated(network, DISTURBED, most=numbers.STEPS), ends)(first)
+    rounded = {name: as_rounding(own, disturbed[name]) for name, own in whole(first).items()}
+    runs: dict[str, list[Outputs]] = {"rounded": [rounded]}
     for name in arithmetics:
         runs[name] = []
         with contextlib.suppress(InferenceError):  # what it makes of a number may be no index
             outputs = _outputs(Simulated(network, arithmetic_of(name)), ends)
             for feeds in given:
                 runs[name].append(outputs(feeds))
-    exact, kernel = _exact(network, two, ends)
+    exact, kernel = _exact(network, whole, two, ends)
     return Measured({name: parts for name, parts in (runs | exact).items() if parts}, kernel)
 
 
-def _rounded(network: Network, feeds: Mapping[str, Array], ends: Sequence[str]) -> Outputs:
-    """What a batch comes to where each tensor on the way is off by what rounding makes of it.
-
-    Other kernels of one library are often nearly the same: they don't show how badly conditioned a network is. Here
-    its tensors are disturbed, some after the other, and what that does is carried to the outputs.
-    """
-    disturbed = _outputs(Simulated(network, DISTURBED, most=numbers.STEPS), ends)(feeds)
-    return {name: as_rounding(own, disturbed[name]) for name, own in _outputs(network, ends)(feeds).items()}
-
-
-def _outputs(network: Network, ends: Sequence[str]) -> Callable[[Mapping[str, Array]], Outputs]:
+def _outputs(network: Network, ends: Sequence[str]) -> Computing:
     """Computes a model's outputs, by its names for them."""
     segment = network.segment(network.graph.inputs, ends)
 
@@ -86,17 +84,16 @@ def _outputs(network: Network, ends: Sequence[str]) -> Callable[[Mapping[str, Ar
 
 
 def _exact(
-    network: Network, batches: Iterable[Mapping[str, Array]], ends: Sequence[str]
+    network: Network, whole: Computing, batches: Iterable[Mapping[str, Array]], ends: Sequence[str]
 ) -> tuple[dict[str, list[Outputs]], str]:
     """Exact values of all batches with their bounds, and what the runtime computes wrong; {} where nobody knows."""
     runs: dict[str, list[Outputs]] = {"exact": [], "bounds": [], "own": []}
-    kernel, left, whole = "", numbers.WORK, None
+    kernel, left = "", numbers.WORK
     for feeds in batches:
         found = exact_values(network, feeds, ends, most=left)
         if found is None or any(end in found.estimated or end not in found.values for end in ends):
             return {}, ""
         left -= found.work
-        whole = whole or _outputs(network, ends)
         own, computed = whole(feeds), {name: end for name, end in network.output_names.items() if end in ends}
         sides = (beside(own[name], found.values[end], found.bounds[end]) for name, end in computed.items())
         if not kernel and any(side.beyond for side in sides):

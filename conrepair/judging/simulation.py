@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS, PRODUCTS, RECURRENT_ACTIVATIONS
-from conrepair.judging.arithmetic import Arithmetic, arithmetic_of, unchanged
+from conrepair.judging.arithmetic import Arithmetic, unchanged
 from conrepair.networks.network import Network, Segment
 from conrepair.operators.moves import MOVES
 
@@ -49,17 +49,14 @@ class Simulated(Network):
         networks = self._network, self._products, self._squares
         return _Rounded(self.graph, networks, self._arithmetic, fed, wanted, self._most)
 
+    def tensor(self, feeds: Mapping[str, Array], wanted: str) -> Array:
+        """A tensor, computed from others.
 
-def simulated(network: Network, name: str, feeds: Mapping[str, Array], wanted: str) -> Array:
-    """A tensor of a network in an arithmetic, computed from others.
-
-    Args:
-        network: As its own runtime computes it.
-        name: Of the arithmetic.
-        feeds: By tensor.
-        wanted: The tensor.
-    """
-    return Simulated(network, arithmetic_of(name)).segment(tuple(feeds), [wanted]).run(feeds)[wanted]
+        Args:
+            feeds: By tensor.
+            wanted: The tensor.
+        """
+        return self.segment(tuple(feeds), [wanted]).run(feeds)[wanted]
 
 
 @dataclass(frozen=True)
@@ -163,9 +160,8 @@ def _summed(array: Array, terms: int, unit: float, squares: Array | None) -> Arr
     if array.dtype.kind != "f" or terms < 2:
         return array
     sums = np.square(np.where(np.isfinite(array), array, 0.0).astype(np.float64))
-    usual = np.mean(sums)
-    told = squares is not None and array.dtype.itemsize > _NARROW
-    known = np.where(np.isfinite(squares), squares, usual) if squares is not None and told else usual
+    told = np.asarray(np.nan) if squares is None or array.dtype.itemsize <= _NARROW else squares
+    known = np.where(np.isfinite(told), told, np.mean(sums))
     size = np.sqrt(terms * (sums / 3 + np.maximum(known - sums / terms, 0.0) / 6))
     spread = unit * _MEAN_STEP / np.sqrt(3) * size
     return np.asarray(array + np.random.default_rng(_SEED).normal(0.0, 1.0, array.shape) * spread, array.dtype)

@@ -26,8 +26,6 @@ from conrepair.localization.quantization import MOST_BITS
 from conrepair.localization.reference import Reference
 from conrepair.networks.network import Network
 
-_OWN = "own"  # what the source's runtime gives: its pieces are compared, which are that
-
 
 class AnswerPairs:
     """What both networks answer, batch by batch."""
@@ -99,7 +97,7 @@ class AnswerPairs:
             options.tolerance,
             second_opinion=other([self._reference.second_outputs]),
             **evidence_of(
-                {name: other(run[batches]) for name, run in known.runs.items() if name != _OWN}, known.kernel
+                {name: other(run[batches]) for name, run in known.runs.items() if name != "own"}, known.kernel
             ),
         )
 

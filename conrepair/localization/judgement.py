@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from conrepair.graph.layer_graph import Array
 from conrepair.judging import numbers
-from conrepair.judging.arithmetic import FLOAT32
+from conrepair.judging.arithmetic import FLOAT32, arithmetic_of
 from conrepair.judging.exact import Exact, exact_values, is_confirmed
 from conrepair.judging.floor import Rounding
 from conrepair.judging.recognition import fit
-from conrepair.judging.simulation import simulated
+from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.matching import Pair
@@ -169,6 +169,7 @@ def acquit_explained(
     network = right.network
     inputs, isolated = network.graph.inputs, Isolation(given.network, pairs)
     nearest = network.graph.feeding({*inputs, *(pair.source for pair in pairs)})
+    simulated = {name: Simulated(network, arithmetic_of(name)) for name in arithmetics}
     found, left = [], numbers.WORK
     for item in judged:
         pair, array = item.cut.pair, None
@@ -186,8 +187,8 @@ def acquit_explained(
                     and _is_within(array, exact, pair.source, item.allowed)
                     and is_confirmed(network, feeds.keys(), exact, pair.source)
                 ) or any(
-                    fit(name, right[pair.source], array, simulated(network, name, feeds, pair.source)).explains
-                    for name in arithmetics
+                    fit(name, right[pair.source], array, other.tensor(feeds, pair.source)).explains
+                    for name, other in simulated.items()
                 )
                 item = replace(item, guilty=not explained, proven=explained)
         found.append(item)

@@ -49,8 +49,8 @@ def _simulated(work: float, nodes: int) -> int:
     """How many of 99 batches are simulated that are so much work each."""
     graph = SimpleNamespace(inputs=[], nodes=range(nodes))
     network = cast("Any", SimpleNamespace(output_names={"y": "y"}, graph=graph))
-    known = {"work_of": lambda *_, **__: work, "_rounded": lambda *_: {}, "_exact": lambda *_: ({}, "")}
-    known |= {"Simulated": lambda *_: None, "_outputs": lambda *_: dict}
+    known = {"work_of": lambda *_, **__: work, "_exact": lambda *_: ({}, "")}
+    known |= {"Simulated": lambda *_, **__: None, "_outputs": lambda *_: dict}
     with mock.patch.multiple(measured, **known):
         return len(measured.measured(network, [{}] * 99, ["bfloat16"]).runs["bfloat16"])
 
