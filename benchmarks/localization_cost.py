@@ -99,7 +99,7 @@ def _call(workers: Workers, name: str, payload: dict[str, Any], folder: Path) ->
 # --- in the worker ----------------------------------------------------------------------------------------
 
 
-def time_both(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def time_both(folder: Path, **payload: Any) -> dict[str, Any]:
     """Localize and run plainly, in turns."""
     plain, localization, parts = [], [], {}
     tensors = 0
@@ -121,7 +121,7 @@ def time_both(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def measure_memory(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def measure_memory(folder: Path, **payload: Any) -> dict[str, Any]:
     """The peak of one localization's memory, in bytes."""
     source = payload["source"]
     inputs = [_with_batch(spec, _LARGE_BATCH) for spec in _inputs(source)]

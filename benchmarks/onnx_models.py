@@ -9,9 +9,9 @@ from typing import Any
 
 from conrepair.converters.all_converters import converter
 from conrepair.data.tensor_spec import Dimension, TensorSpec
-from conrepair.frameworks.model import Description, Model, from_json, to_json
-from conrepair.jobs.models import conversion_payload
-from conrepair.runtime.files import sha256_of
+from conrepair.frameworks.model import Description, Model, from_json
+from conrepair.jobs.values import BuildRequest, ConversionStep
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.workers import Job, Success, Workers
 from conrepair.zoo.architectures import select
 from conrepair.zoo.catalog import zoo_model
@@ -96,19 +96,19 @@ def made(origin: Origin, folder: Path, workers: Workers) -> tuple[Model, Descrip
         RuntimeError: if a step fails.
     """
     weights = zoo_model(origin.pretrained)[1] if origin.pretrained else None
-    payload = {
-        "target": origin.factory,
-        "kwargs": origin.kwargs,
-        "weights": None if weights is None else {"path": str(weights), "sha256": sha256_of(weights)},
-        "inputs": [to_json(spec) for spec in origin.inputs],
-        "initialize": "as-built" if weights else "variance-preserving",
-        "seed": 0,
-    }
-    model, about = _run(Job("conrepair.jobs.models:build", payload, folder / "built", timeout=_TIMEOUT), workers)
+    request = BuildRequest(
+        target=origin.factory,
+        kwargs=origin.kwargs,
+        weights=None if weights is None else HashedPath(str(weights), sha256_of(weights)),
+        inputs=origin.inputs,
+        initialize="as-built" if weights else "variance-preserving",
+    )
+    job = Job("conrepair.jobs.description:build", {"request": request}, folder / "built", timeout=_TIMEOUT)
+    model, about = _run(job, workers)
     for name in origin.via:
         step = converter(name)
-        payload = conversion_payload(model, step, step.complete({}), about.inputs)
-        job = Job("conrepair.jobs.models:convert", payload, folder / name, step.needs, _TIMEOUT)
+        told = {"model": model, "step": ConversionStep.of(step, step.complete({})), "inputs": about.inputs}
+        job = Job("conrepair.jobs.conversion:convert", told, folder / name, step.needs, _TIMEOUT)
         model, about = _run(job, workers)
     return model, about
 

@@ -33,7 +33,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.builders import calibration_inputs
 from conrepair.frameworks.model import Model, from_json, to_json
-from conrepair.jobs.models import conversion_payload
+from conrepair.jobs.values import ConversionStep
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.workers import Failure, Job, Success, Workers
@@ -95,8 +95,8 @@ def _rows(title: str, origin: Origin, folder: Path, workers: Workers) -> Iterato
         step = converter(name)
         options = step.complete(chosen)
         target = folder / str(number)
-        payload = conversion_payload(model, step, options, about.inputs)
-        outcome = _call("conrepair.jobs.models:convert", payload, target, workers)
+        told = {"model": model, "step": ConversionStep.of(step, options), "inputs": about.inputs}
+        outcome = _call("conrepair.jobs.conversion:convert", told, target, workers)
         payload = {"model": to_json(model), "inputs": to_json(about)["inputs"], "pixels": origin.pixels}
         payload |= {"options": options, "file": None}
         failure, seconds = "", None
@@ -130,7 +130,7 @@ def _first_line(failure: Failure) -> str:
 # --- in the worker ----------------------------------------------------------------------------------------
 
 
-def measure(payload: dict[str, Any], _: Path) -> dict[str, Any]:
+def measure(_: Path, **payload: Any) -> dict[str, Any]:
     """Compare a Keras model with the ONNX model that it was made from.
 
     Args:

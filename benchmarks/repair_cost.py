@@ -118,7 +118,7 @@ def _line(name: str, cost: Mapping[str, Any]) -> str:
 # --- in the worker ----------------------------------------------------------------------------------------
 
 
-def time_repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def time_repair(folder: Path, **payload: Any) -> dict[str, Any]:
     """Localize twice, of which the second counts, and repair once; then ask the commands.
 
     Returns:

@@ -34,10 +34,13 @@ from benchmarks.common.jobs import JOBS
 from conrepair.config.model import DatasetConfig
 from conrepair.data.pictures.named_recipes import named_recipe
 from conrepair.data.pictures.photos import read_photo_folder
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.jobs.values import BuildRequest, ConversionStep, RunRequest
 from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.pipeline.photos import PhotoRoom
-from conrepair.runtime.files import sha256_of
+from conrepair.report.row_paths import placed, resolved_in
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.store import Store
 from conrepair.runtime.workers import Job, Success, Workers
 from conrepair.zoo.catalog import zoo_model, zoo_photos
@@ -96,16 +99,9 @@ def _measure(
     photos = PhotoRoom(Store(room / "store"), reuse=False)
     for kind, folder in [*folders.items(), ("next", folders["first"])]:
         dataset = resolve_dataset(DatasetConfig(folder=str(folder)), folder)
-        payload = {
-            "model": to_json(model),
-            "backend": "libraries",
-            "options": {},
-            "data": to_json(photos.reference(dataset, recipe.spatial)),
-            "recipe": to_json(recipe),
-            "batch_size": batch_size,
-            "limit": None,
-        }
-        value = worker_value(workers, "conrepair.jobs.models:execute", payload, room / kind)
+        data = photos.reference(dataset, recipe.spatial)
+        payload = {"request": RunRequest(model=model, data=data, recipe=recipe, batch_size=batch_size)}
+        value = worker_value(workers, "conrepair.jobs.execution:execute", payload, room / kind)
         photos.wait()
         seconds[kind] = float(value["run_seconds"])
     return seconds
@@ -123,7 +119,7 @@ def _print(rows: list[dict[str, Any]], *, as_json: bool) -> None:
         )
 
 
-def bare_loop(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def bare_loop(folder: Path, **payload: Any) -> dict[str, Any]:
     """In a worker: run a runtime over tensors in memory, and nothing else."""
     model = from_json(Model, payload["model"])
     tensors = np.random.default_rng(0).normal(size=(payload["count"], 3, 224, 224)).astype(np.float32)
@@ -165,26 +161,18 @@ def mobilenets(room: Path, workers: Workers) -> dict[str, Model]:
     entry, weights = zoo_model("mobilenet_v2")
     built = room / "built"
     built.mkdir()
-    payload = {
-        "target": entry.factory,
-        "kwargs": {},
-        "weights": {"path": str(weights), "sha256": sha256_of(weights)},
-        "inputs": [{"name": "", "shape": ["batch", 3, 224, 224], "dtype": "float32"}],
-        "initialize": "as-built",
-        "seed": 0,
-    }
-    value = worker_value(workers, "conrepair.jobs.models:build", payload, built)
-    source = from_json(Model, value["model"] | {"path": str(built / value["model"]["path"])})
+    request = BuildRequest(
+        target=entry.factory,
+        weights=HashedPath(str(weights), sha256_of(weights)),
+        inputs=(TensorSpec("", ("batch", 3, 224, 224), "float32"),),
+    )
+    value = worker_value(workers, "conrepair.jobs.description:build", {"request": request}, built)
+    source = placed(from_json(Model, value["model"]), resolved_in(built))
     converted = room / "converted"
     converted.mkdir()
-    payload = {
-        "model": to_json(source),
-        "converter": "torch-onnx-script",
-        "options": {"opset": 17, "fold_constants": True},
-        "versions": {},
-        "inputs": value["description"]["inputs"],
-    }
-    worker_value(workers, "conrepair.jobs.models:convert", payload, converted)
+    step = ConversionStep("torch-onnx-script", {"opset": 17, "fold_constants": True}, {})
+    payload = {"model": source, "step": step, "inputs": value["description"]["inputs"]}
+    worker_value(workers, "conrepair.jobs.conversion:convert", payload, converted)
     path = converted / "model.onnx"
     return {"onnxruntime": Model("onnx", str(path), sha256_of(path)), "torch": source}
 

@@ -67,7 +67,7 @@ class Outcome:
         return next((verdict for words, verdict in _VERDICTS.items() if words in self.others), "not known")
 
 
-def judge(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def judge(folder: Path, **payload: Any) -> dict[str, Any]:
     """Run cases; a job of a worker.
 
     Args:

@@ -59,7 +59,7 @@ def main() -> int:
     return int(any(missed) or any(ratio < SPEED_TARGET for ratio in result["o3_against_o1"].values()))
 
 
-def measure(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def measure(folder: Path, **payload: Any) -> dict[str, Any]:
     """In a worker: build, then call everything in turns.
 
     Args:

@@ -98,7 +98,7 @@ def make_models(folder: Path) -> None:
     side = make_pair(folder)
     for place, step in enumerate(("onnx-keras", "keras-tflite")):
         (folder / str(place)).mkdir()
-        side = convert({"side": side, "converter": step, "options": {}}, folder / str(place))["side"]
+        side = convert(folder / str(place), side=side, converter=step, options={})["side"]
     shutil.copy(side["model"]["path"], folder / f"{WRONG}.tflite")
     _export_program(folder)
 
@@ -119,7 +119,7 @@ def make_pair(folder: Path) -> dict[str, Any]:
     from conrepair.runtime.files import sha256_of
 
     (folder / "made").mkdir()
-    side = make({"model": "mobilenet-v2", "samples": 4}, folder / "made")["sides"][FOLDED]
+    side = make(folder / "made", model="mobilenet-v2", samples=4)["sides"][FOLDED]
     shutil.copy(side["model"]["path"], folder / SOURCE)
     model = onnx.load(folder / SOURCE)
     strided = [node for node in model.graph.node if node.op_type == "Conv" and _attribute(node, "strides") == [2, 2]]

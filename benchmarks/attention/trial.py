@@ -25,7 +25,7 @@ from benchmarks.common.target import UnfitError, measured
 __all__ = ["run"]
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry out a case.
 
     Args:

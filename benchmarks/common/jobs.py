@@ -29,8 +29,8 @@ JOBS = {
         "benchmarks.trace.plants:run",
         "benchmarks.tvm_conformance:judge",
         "benchmarks.tvm_cost:measure",
-        "conrepair.jobs.models:build",
-        "conrepair.jobs.models:convert",
-        "conrepair.jobs.models:execute",
+        "conrepair.jobs.description:build",
+        "conrepair.jobs.conversion:convert",
+        "conrepair.jobs.execution:execute",
     )
 }

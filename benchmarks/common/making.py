@@ -23,8 +23,8 @@ from conrepair.frameworks.builders import build_from_factory, calibration_inputs
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Factory, Model, from_json, to_json
 from conrepair.frameworks.registry import framework
-from conrepair.jobs.models import conversion_payload
-from conrepair.jobs.models import convert as run_converter
+from conrepair.jobs.conversion import convert as run_converter
+from conrepair.jobs.values import ConversionStep
 from conrepair.runtime.files import sha256_of, whole_output
 from conrepair.zoo.catalog import zoo_model, zoo_photos
 from conrepair.zoo.packages import cache_folder
@@ -37,7 +37,7 @@ _INPUT_SEED = 7
 _OPSET = 17
 
 
-def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def make(folder: Path, **payload: Any) -> dict[str, Any]:
     """Build a model of the benchmark.
 
     Args:
@@ -67,7 +67,7 @@ def made(wanted: BenchmarkModel, folder: Path) -> dict[str, Any]:
     return {"sides": sides, "data": str(data)}
 
 
-def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def convert(folder: Path, **payload: Any) -> dict[str, Any]:
     """One conversion.
 
     Args:
@@ -79,12 +79,10 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     step = converter(payload["converter"])
     model = from_json(Model, payload["side"]["model"])
-    inputs = [from_json(TensorSpec, spec) for spec in payload["side"]["inputs"]]
-    arguments = conversion_payload(model, step, step.complete(payload["options"]), inputs)
-    value = run_converter(arguments, folder)
-    made = from_json(Model, value["model"])
-    made = dataclasses.replace(made, path=str(folder / made.path), provenance=None)
-    return {"side": {"model": to_json(made), "inputs": value["description"]["inputs"]}}
+    inputs = tuple(from_json(TensorSpec, spec) for spec in payload["side"]["inputs"])
+    value = run_converter(folder, model, ConversionStep.of(step, step.complete(payload["options"])), inputs)
+    made = dataclasses.replace(value.model, path=str(folder / value.model.path), provenance=None)
+    return {"side": {"model": to_json(made), "inputs": [to_json(spec) for spec in value.description.inputs]}}
 
 
 def build(wanted: BenchmarkModel, folder: Path) -> Model:
@@ -97,8 +95,8 @@ def build(wanted: BenchmarkModel, folder: Path) -> Model:
     return build_from_factory(
         target=wanted.factory,
         kwargs=wanted.kwargs,
-        weights=None if weights is None else {"path": str(weights), "sha256": sha256_of(weights)},
-        inputs=[to_json(spec) for spec in wanted.inputs],
+        weights=None if weights is None else str(weights),
+        inputs=wanted.inputs,
         initialize="as-built" if weights else "variance-preserving",
         seed=wanted.seed or _SEED,
         folder=folder,

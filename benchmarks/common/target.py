@@ -270,7 +270,7 @@ def converted(side: dict[str, Any], route: Sequence[str], scratch: Path) -> dict
         folder = scratch / f"step-{place}"
         folder.mkdir(parents=True)
         try:
-            side = convert({"side": side, "converter": name, "options": {}}, folder)["side"]
+            side = convert(folder, side=side, converter=name, options={})["side"]
         # Whatever a converter raises, it can't write this model.
         except Exception as error:
             raise UnfitError("no model", f"{name}: {type(error).__name__}: {error}"[:300]) from error

@@ -97,7 +97,7 @@ def _of(name: str, reach: str, count: int, seed: int) -> tuple[str, list[str]]:
     ), wrong
 
 
-def _in_process(payload: dict[str, Any], folder: Path) -> Outcome:
+def _in_process(folder: Path, **payload: Any) -> Outcome:
     """Do cases in a process that nothing confines, as that of a person who calls the package in it."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
@@ -116,7 +116,7 @@ def _in_process(payload: dict[str, Any], folder: Path) -> Outcome:
 
 
 def _answered(answers: Connection, payload: dict[str, Any], folder: Path) -> None:
-    answers.send(trial(payload, folder))
+    answers.send(trial(folder, **payload))
 
 
 if __name__ == "__main__":

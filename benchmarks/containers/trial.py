@@ -29,7 +29,7 @@ _LONGEST = 10.0  # seconds; the first case of a process imports a framework
 _MADE: dict[tuple[str, str], Canary] = {}
 
 
-def trial(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def trial(folder: Path, **payload: Any) -> dict[str, Any]:
     """Do some cases.
 
     Args:

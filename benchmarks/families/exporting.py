@@ -115,7 +115,7 @@ def tflite_of_onnx(path: Path) -> Path:
         for name in _TO_TFLITE:
             folder = Path(scratch) / name
             folder.mkdir()
-            side = convert({"side": side, "converter": name, "options": {}}, folder)["side"]
+            side = convert(folder, side=side, converter=name, options={})["side"]
         return Path(shutil.move(side["model"]["path"], path.with_suffix(".tflite")))
 
 

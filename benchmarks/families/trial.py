@@ -26,7 +26,7 @@ _QUANTIZED = 0.35  # relative L2 from which on eight bits aren't what a right co
 _SAID, _SHOWN = 400, 3
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry out a case.
 
     Args:

@@ -56,7 +56,7 @@ class _Planted:
     effect: float
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry a case out; a job of a worker.
 
     Args:

@@ -15,7 +15,7 @@ from conrepair.localization.options import Options
 __all__ = ["run"]
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry out a case.
 
     Args:

@@ -37,7 +37,7 @@ __all__ = ["repaired", "run"]
 _COMMAND_SECONDS = 300.0
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry out a case.
 
     Args:

@@ -23,7 +23,7 @@ from benchmarks.rightness.families import inputs_of
 from conrepair.converters.all_converters import converter
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.builders import build_from_factory, calibration_inputs
-from conrepair.frameworks.model import Model, to_json
+from conrepair.frameworks.model import Model
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["BY_HAND", "UNFOLDED", "feeds_of", "written"]
@@ -89,7 +89,7 @@ def _built(name: str, family: str, folder: Path) -> Model:
         target="benchmarks.rightness.families:network",
         kwargs={"family": family, "seed": _seed(name)},
         weights=None,
-        inputs=[to_json(spec) for spec in inputs],
+        inputs=inputs,
         initialize="variance-preserving",
         seed=_seed(name) % 2**31,
         folder=folder,

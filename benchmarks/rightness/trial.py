@@ -17,7 +17,7 @@ from benchmarks.rightness.making import feeds_of, written
 __all__ = ["run"]
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry out a case.
 
     Args:

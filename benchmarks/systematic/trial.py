@@ -44,7 +44,7 @@ class Change:
     put: Callable[[Sequence[str]], tuple[onnx.ModelProto, Places]]
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry out a case.
 
     Args:

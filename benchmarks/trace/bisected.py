@@ -46,7 +46,7 @@ _MOST = 200
 _TVM = SYSTEMS["tvm"]
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry a case out; a job of a worker.
 
     Args:

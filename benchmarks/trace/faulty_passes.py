@@ -63,7 +63,7 @@ def plan(seeds: Sequence[int]) -> list[Case]:
     ]
 
 
-def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(folder: Path, **payload: Any) -> dict[str, Any]:
     """Carry a case out; a job of a worker.
 
     Args:

@@ -20,12 +20,14 @@ from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
 from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.generate.judging import difference
-from conrepair.jobs.models import conversion_payload, convert
+from conrepair.jobs.conversion import convert
+from conrepair.jobs.values import ConversionStep
+from conrepair.report.row_paths import placed, resolved_in
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import make_folder
@@ -133,8 +135,8 @@ def convert_network(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     for place, step in enumerate(route.steps):
         own = folder / str(place)
         own.mkdir()
-        made = convert(conversion_payload(here, step, step.complete({}), inputs), own)["model"]
-        here = from_json(Model, made | {"path": str(own / made["path"])})
+        made = convert(own, here, ConversionStep.of(step, step.complete({})), inputs).model
+        here = placed(made, resolved_in(own))
     found = _outputs(framework(target).load(here), _arrays(network / INPUTS))
     expected, candidate = _paired(_arrays(network / OUTPUTS), found)
     wrong = difference(expected, candidate, payload["coarsest"])

@@ -6,7 +6,6 @@ import collections
 import concurrent.futures
 import contextlib
 import hashlib
-import json
 import shutil
 import tempfile
 import threading
@@ -28,6 +27,7 @@ from conrepair.runtime.errors import DataError, StorageError
 from conrepair.runtime.files import canonical_json, storage_error
 from conrepair.runtime.inside import place_in
 from conrepair.runtime.standing import Elsewhere, Machine
+from conrepair.runtime.typed import plain
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
 
 _WATCH_SECONDS = 0.1
@@ -147,7 +147,7 @@ class Crowd:
 
     def _request(self, slot: _Slot, job: Job) -> tuple[dict[str, Any], list[Path]]:
         """What a worker is told, and the paths that are meant by it; what it reads is put where it gets it."""
-        payload = json.loads(json.dumps(dict(job.payload)))
+        payload = plain(job.payload)
         journal = payload.pop("journal", None)
         places, paths = [], []
         for place, path in paths_of(payload):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from conrepair.data.binding import Binding, bind_inputs
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import DataError
 
 
+@dataclass(frozen=True)
 class Matching:
     """How a file's arrays were fitted to inputs, in words.
 
@@ -18,8 +20,8 @@ class Matching:
             moved, arrays that feed nothing.
     """
 
-    def __init__(self, guesses: Sequence[str] = (), others: Sequence[str] = ()) -> None:
-        self.guesses, self.others = tuple(guesses), tuple(others)
+    guesses: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 def matching(
@@ -57,7 +59,7 @@ def matching(
         alike = (known[name].shape, known[name].dtype) in fed
         stack = "; samples of one input stand in one array, one behind the other (numpy.concatenate)" if alike else ""
         others.append(f"the data's array {known[name]} feeds no input{stack}")
-    return Matching(guesses, others)
+    return Matching(tuple(guesses), tuple(others))
 
 
 def _unused(bindings: Sequence[Binding], samples: Sequence[TensorSpec]) -> Iterator[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import importlib.metadata
 import re
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,7 +34,6 @@ _LIBRARIES = (
     "torchvision",
 )
 _ALL = "conrepair.engine.job_table"  # names every job
-_parsing = threading.Lock()  # of two threads that parse, Python 3.11 refuses one: it counts their depth together
 _NAMED = re.compile(r"\bconrepair((?:\.\w+)+)")
 
 
@@ -57,7 +54,7 @@ def code_fingerprint(kind: str = "") -> str:
     """Hash of the code that runs in jobs and of the libraries' versions: a change of either makes results stale.
 
     Args:
-        kind: Of job; it depends on what its function imports, and what that imports. "": all of them.
+        kind: Of job; it depends on what its module imports, and what that imports. "": all of them.
     """
     digest = hashlib.sha256()
     package = Path(conrepair.__file__).parent
@@ -68,7 +65,7 @@ def code_fingerprint(kind: str = "") -> str:
 
 
 def job_code(package: Path, kind: str = "") -> dict[str, str]:
-    """The code that a job's result depends on: its part of the jobs, and all that is imported from there on.
+    """The code that a job's result depends on: its module, and all that is imported from there on.
 
     A module that another one names anywhere counts as imported, so lazy imports do, and those by name; of a package
     that is named, all modules count.
@@ -80,11 +77,8 @@ def job_code(package: Path, kind: str = "") -> dict[str, str]:
     Returns:
         Texts by file, relative to the folder.
     """
-    module, _, function = JOBS.get(kind, _ALL).partition(":")
-    name = f"{module.removeprefix('conrepair.').replace('.', '/')}.py"
-    text = (package / name).read_text(encoding="utf-8")
-    found = {name: _part(text, function) if function else text}
-    waiting = list(_named(found[name]))
+    found: dict[str, str] = {}
+    waiting = [JOBS.get(kind, _ALL).partition(":")[0].removeprefix("conrepair")]
     while waiting:
         for file in _files(package, waiting.pop()):
             name = file.relative_to(package).as_posix()
@@ -115,29 +109,3 @@ def _files(package: Path, named: str) -> Iterable[Path]:
         if not folder.is_dir():
             return ()
     return folder.rglob("*.py")
-
-
-def _part(text: str, kind: str) -> str:
-    """A function of a module, with what it uses of it: other definitions, and the imports that bind its names."""
-    definitions: dict[str, ast.stmt] = {}
-    with _parsing:
-        statements = ast.parse(text).body
-    for statement in statements:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            definitions |= {item.asname or item.name.partition(".")[0]: statement for item in statement.names}
-        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            definitions[statement.name] = statement
-        elif isinstance(statement, ast.Assign | ast.AnnAssign):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            definitions |= {target.id: statement for target in targets if isinstance(target, ast.Name)}
-    used: dict[str, ast.stmt] = {}
-    waiting = [kind]
-    while waiting:
-        name = waiting.pop()
-        if name in used or name not in definitions:
-            continue
-        used[name] = definitions[name]
-        waiting += [node.id for node in ast.walk(definitions[name]) if isinstance(node, ast.Name)]
-    lines = text.splitlines()
-    spans = sorted({(node.lineno, node.end_lineno or node.lineno) for node in used.values()})
-    return "\n".join(line for first, last in spans for line in lines[first - 1 : last])

@@ -22,6 +22,7 @@ from conrepair.runtime.heartbeat import begun, ended
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
+from conrepair.runtime.typed import plain
 from conrepair.runtime.workers import ENDED, MEMORY, NO_LIBRARY, OVERSIZED, STORAGE, Failure, Job, Success
 
 _STOPPED = "stopped"
@@ -36,8 +37,8 @@ class Task:
     Attributes:
         name: Unique in a run.
         kind: A name of `conrepair.engine.job_table`.
-        payload: Makes the JSON-able argument from the results of what it depends on; everything that the result
-            depends on must be in it, files by their hash. A `ConrepairError` of it is the task's failure.
+        payload: Makes the job's arguments, by name, from the results of what it depends on; everything that the
+            result depends on must be in them, files by their hash. A `ConrepairError` of it is the task's failure.
         depends: Names of tasks.
         needs: Frameworks it imports.
         timeout: In seconds.
@@ -47,8 +48,8 @@ class Task:
             the limits are the same.
         prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
             task's failure.
-        continues: Whether the job goes on where one that was killed stopped. Its payload gets "journal", the folder
-            of what was done, and "whose" it is; where its result has "unfinished", that is of use to this run only.
+        continues: Whether the job goes on where one that was killed stopped. Its arguments get "journal", the folder
+            of what was done, and "whose" it is; where its result is "interrupted", that is of use to this run only.
             Where its worker dies of something that the journal names, it goes on without that.
         alone: Whether it needs its machine to itself, as it measures times, or as jobs can't share its device.
         device: Where it runs, as of `reach_of`.
@@ -59,7 +60,7 @@ class Task:
 
     name: str
     kind: str
-    payload: Callable[[Mapping[str, Entry]], dict[str, Any]]
+    payload: Callable[[Mapping[str, Entry]], Mapping[str, Any]]
     depends: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()
     timeout: float = 600.0
@@ -71,7 +72,7 @@ class Task:
     device: str = CONFINED
     environment: Mapping[str, str] = field(default_factory=dict)
     progress: Callable[[Path], str] = lambda _: ""
-    parts: Callable[[Mapping[str, Any]], Mapping[str, float]] = lambda _: {}
+    parts: Callable[[Any], Mapping[str, float]] = lambda _: {}
 
     @property
     def reach(self) -> str:
@@ -263,7 +264,7 @@ class Scheduler:
         if entry is None:
             return None
         stored = entry.result
-        if task.continues and stored.get("value", {}).get("unfinished"):
+        if task.continues and _is_interrupted(stored.get("value")):
             self._store.discard(task.kind, key)
             return None
         if "failure" in stored:
@@ -273,7 +274,7 @@ class Scheduler:
     def _work(self, task: Task) -> tuple[dict[str, Any], str] | Result:
         """The payload and the key of the result, or the failure of a task that can't be given its payload."""
         try:
-            payload = task.payload(entries_of(task, self.results))
+            payload = plain(task.payload(entries_of(task, self.results)))
         except ConrepairError as error:
             return refused(error)
         return payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind))
@@ -309,7 +310,7 @@ class Scheduler:
                 job_done(kind, running.started, outcome.seconds, running.task.parts(outcome.value))
                 record = {"value": outcome.value, "seconds": outcome.seconds}
                 stored = self._store.put(kind, running.key, job.folder, record)
-                if running.task.continues and not outcome.value.get("unfinished"):
+                if running.task.continues and not _is_interrupted(outcome.value):
                     Journal.remove(self._store.journal(kind, running.key))
                 # Another run that was faster may have kept other files than ours.
                 if "value" in stored.result:
@@ -386,6 +387,11 @@ def refused(error: ConrepairError) -> Result:
     """The result of a task that an error of ours keeps from being done."""
     kind = NO_LIBRARY if isinstance(error, MissingLibraryError) else "refused"
     return Result(failure=Failure(kind, type(error).__name__, str(error), exit_code=int(error.exit_code)))
+
+
+def _is_interrupted(value: Any) -> bool:
+    """Whether a job ended early, with what it had."""
+    return isinstance(value, Mapping) and bool(value.get("interrupted"))
 
 
 def _without_paths(value: Any) -> Any:

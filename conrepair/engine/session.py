@@ -107,7 +107,7 @@ class Session:
 
         Args:
             kind: Of the job; shown while it runs.
-            payload: Its argument.
+            payload: Its arguments, by name.
             needs: Frameworks it imports.
             timeout: In seconds.
             made: Receives its files, a scratch folder of the store; None: they go, too.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from conrepair.data.pictures.resample import resize_bilinear
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.model import Factory, Model, from_json
+from conrepair.frameworks.model import Factory, Model
 from conrepair.frameworks.torch_checkpoint import weights_in
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
@@ -85,8 +85,8 @@ def build_from_factory(
     target: str,
     code: str = "",
     kwargs: Mapping[str, Any],
-    weights: Mapping[str, str] | None,
-    inputs: Sequence[Mapping[str, Any]],
+    weights: str | None,
+    inputs: Sequence[TensorSpec],
     initialize: str,
     seed: int,
     folder: Path,
@@ -97,8 +97,8 @@ def build_from_factory(
         target: "package.module:function".
         code: Hash of the factory's code, from `factory_code`.
         kwargs: Its keyword arguments.
-        weights: "path" and "sha256" of a weights file, or None for what the factory gives.
-        inputs: Declared inputs, as JSON; PyTorch networks need them.
+        weights: Path of a weights file, or None for what the factory gives.
+        inputs: Declared inputs; PyTorch networks need them.
         initialize: "as-built", or "variance-preserving".
         seed: For random weights.
         folder: Receives the file.
@@ -110,17 +110,15 @@ def build_from_factory(
         ModelLoadError: if the factory fails, gives something else than a network, or the weights don't fit.
     """
     factory = Factory(target, dict(kwargs), code)
-    specs = tuple(from_json(TensorSpec, spec) for spec in inputs)
-    weights_path = weights["path"] if weights else None
     if target.split(".")[0] in {"keras", "tensorflow"}:
-        return _build_keras(factory, weights_path, initialize, seed, folder)
+        return _build_keras(factory, weights, initialize, seed, folder)
     _seed_torch(seed)
     network = call_factory(factory)
     kinds = {kind.__module__.split(".")[0] for kind in type(network).__mro__}
     if "torch" in kinds:
-        return _save_torch(network, factory, weights_path, specs, initialize, seed, folder)
+        return _save_torch(network, factory, weights, tuple(inputs), initialize, seed, folder)
     if "keras" in kinds:
-        return _build_keras(factory, weights_path, initialize, seed, folder)
+        return _build_keras(factory, weights, initialize, seed, folder)
     raise ModelLoadError(
         f"factory {target} returned {type(network).__name__}; a torch.nn.Module or a Keras model is needed."
     )

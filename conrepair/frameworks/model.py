@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-import pydantic
+from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.runtime.typed import typed as from_json
 from conrepair.runtime.words import shortened
 
-Value = TypeVar("Value")
+__all__ = ["Description", "Factory", "LoadedModel", "Model", "Provenance", "from_json", "short_text", "to_json"]
 
 
 @dataclass(frozen=True)
@@ -151,6 +149,21 @@ class Description:
         return "quantized" in self.precision
 
 
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model that exists on disk and was loaded once.
+
+    Attributes:
+        model: Where it is.
+        description: What it consists of.
+        missing: What isn't said of one of which nothing was run.
+    """
+
+    model: Model
+    description: Description
+    missing: tuple[str, ...] = ()
+
+
 def short_text(value: bytes) -> str:
     """A text of a file's metadata; of one that's long, or isn't text, the hash, too."""
     text = value.rstrip(b"\0").decode(errors="replace")
@@ -162,16 +175,3 @@ def short_text(value: bytes) -> str:
 def to_json(value: Any) -> Any:
     """Turn a dataclass of this module into JSON-able values."""
     return dataclasses.asdict(value)
-
-
-def from_json(kind: type[Value], value: Any) -> Value:
-    """Rebuild a dataclass from what `to_json` returned."""
-    key: Any = kind
-    result: Value = _adapter(key).validate_python(value)
-    return result
-
-
-@functools.cache
-def _adapter(kind: Any) -> pydantic.TypeAdapter[Any]:
-    """What checks a value: making one takes far longer than using it."""
-    return pydantic.TypeAdapter(kind)

@@ -6,7 +6,6 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.words import lines_of
@@ -20,18 +19,14 @@ Answer = tuple[str, str]
 """A state of a finding ("works", "missing", "fails") and what was seen."""
 
 
-def probe_gpu(payload: dict[str, Any], folder: Path) -> dict[str, str]:
+def probe_gpu(folder: Path, name: str) -> Answer:
     """Ask one of them.
 
     Args:
-        payload: "name", a key of `GPU_PROBES`.
         folder: Receives what has to be a file.
-
-    Returns:
-        "state" and "detail".
+        name: A key of `GPU_PROBES`.
     """
-    state, detail = GPU_PROBES[payload["name"]](folder)
-    return {"state": state, "detail": detail}
+    return GPU_PROBES[name](folder)
 
 
 def _driver(_: Path) -> Answer:

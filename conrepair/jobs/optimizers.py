@@ -6,41 +6,37 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from conrepair.data.feeds import DataReference, batches, open_feeds
-from conrepair.data.pictures.recipe import Recipe
-from conrepair.frameworks.model import Model, from_json
+from conrepair.data.feeds import batches, open_feeds
+from conrepair.frameworks.onnx import OnnxRunnable
+from conrepair.frameworks.onnx_files.optimizers import needed
+from conrepair.jobs.values import RunRequest
 from conrepair.metrics.running_error import relative_l2
 
 _RIGHT = 0.1  # of the error with all optimizations, at most, where the wrong one is off
 
 
-def optimizers(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def optimizers(folder: Path, request: RunRequest) -> tuple[str, ...]:
     """Name the optimizations that must be off for a model to give what it does without any.
 
     Args:
-        payload: As for `execute`, of which the first batch is run.
-        folder: Unused.
+        folder: Not used.
+        request: Of the execution, of which the first batch is run.
 
     Returns:
-        "names"; none where the first batch doesn't show the difference, or no name is known for what makes it.
+        None where the first batch doesn't show the difference, or no name is known for what makes it.
     """
-    from conrepair.frameworks.onnx import OnnxRunnable
-    from conrepair.frameworks.onnx_files.optimizers import needed
-
-    model = from_json(Model, payload["model"])
-    recipe = None if payload["recipe"] is None else from_json(Recipe, payload["recipe"])
-    level = str(payload["options"].get("optimization", "all"))
-    plain = OnnxRunnable(model)
-    source = open_feeds(from_json(DataReference, payload["data"]), plain.inputs, recipe)
-    feeds = next(iter(batches(source, plain.inputs, payload["batch_size"]))).feeds
+    level = str(request.options.get("optimization", "all"))
+    plain = OnnxRunnable(request.model)
+    source = open_feeds(request.data, plain.inputs, request.recipe)
+    feeds = next(iter(batches(source, plain.inputs, request.batch_size))).feeds
     right = plain.run(feeds)
 
     def error(without: Collection[str]) -> float:
-        given = OnnxRunnable(model, level, without).run(feeds)
+        given = OnnxRunnable(request.model, level, without).run(feeds)
         return max((_error(array, given[name]) for name, array in right.items()), default=0.0)
 
     most = _RIGHT * error(())
-    return {"names": list(needed(lambda without: error(without) <= most)) if most else []}
+    return tuple(needed(lambda without: error(without) <= most)) if most else ()
 
 
 def _error(one: Any, two: Any) -> float:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 
-def probe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def probe(folder: Path, name: str) -> str:
     """Try one library.
 
     Args:
-        payload: "name", a key of `_PROBES`.
         folder: Not used.
+        name: A key of `_PROBES`.
 
     Returns:
-        "detail": version and what was seen.
+        Its version, and what was seen.
     """
-    return {"detail": _PROBES[payload["name"]]()}
+    return _PROBES[name]()
 
 
 def _torch() -> str:

@@ -3,54 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from conrepair.data.matching import Matching
 from conrepair.data.recorded import outputs_among, read_recorded
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
+from conrepair.jobs.values import RunRecord
 from conrepair.runtime.errors import DataError
 
 
-def recorded(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def recorded(folder: Path, model: Model, outputs: tuple[str, ...], samples: int) -> RunRecord:
     """Take outputs that were computed elsewhere for a run.
 
     Args:
-        payload: "model" (the arrays), "outputs" (names of what they stand for, of the model beside them), "samples".
         folder: Receives one `output_<index>.npy` for each, and `seconds.npy`, all of them 0.
-
-    Returns:
-        As an execution does.
+        model: The arrays.
+        outputs: Names of what they stand for, of the model beside them.
+        samples: How many there are.
 
     Raises:
         DataError: if they are of fewer samples than there are.
     """
-    model, count = from_json(Model, payload["model"]), payload["samples"]
     arrays = read_recorded(Path(model.path))
-    names = outputs_among(arrays, payload["outputs"])
+    names = outputs_among(arrays, outputs)
     there = len(next(iter(arrays.values())))
-    if there < count:
+    if there < samples:
         raise DataError(
-            f"{model.path} has outputs of {there} samples, and the data has {count}. Give the data that they were "
+            f"{model.path} has outputs of {there} samples, and the data has {samples}. Give the data that they were "
             f"computed for, or --samples {there} where they're of its first ones."
         )
     specs = []
     for place, (output, name) in enumerate(names.items()):
-        array = np.asarray(arrays[name][:count])
+        array = np.asarray(arrays[name][:samples])
         np.save(folder / f"output_{place}.npy", array)
         specs.append(TensorSpec(output, ("samples", *array.shape[1:]), array.dtype.name))
-    np.save(folder / "seconds.npy", np.zeros(count))
+    np.save(folder / "seconds.npy", np.zeros(samples))
     unread = sorted(set(arrays) - set(names.values()))
     others = (f"{len(unread)} arrays of tensors on the way ({', '.join(unread[:3])}, ...)",) if unread else ()
-    return {
-        "outputs": [to_json(spec) for spec in specs],
-        "count": count,
-        "samples": count,
-        "starts": [0],
-        "load_seconds": 0.0,
-        "run_seconds": 0.0,
-        "repeats": True,
-        "refused": {},
-        "matching": {"guesses": (), "others": others},
-    }
+    return RunRecord(
+        outputs=tuple(specs), count=samples, samples=samples, starts=(0,), matching=Matching(others=others)
+    )

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
-from conrepair.jobs.models import executed
+from conrepair.jobs.execution import executed
+from conrepair.jobs.values import RunRecord, RunRequest
 from conrepair.systems.registry import released
 
 
-def execute_released(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def execute_released(folder: Path, request: RunRequest) -> RunRecord:
     """As `execute`, of what runs in an environment of its own.
 
     Args:
-        payload: As of `execute`; the backend's options name the release.
         folder: As of `execute`.
-
-    Returns:
-        As of `execute`.
+        request: As of `execute`; the backend's options name the release.
     """
     with tempfile.TemporaryDirectory(dir=folder) as made:
 
         def load(model: Model) -> Runnable:
-            asked = released(payload["backend"], payload["options"])
+            asked = released(request.backend, request.options)
             if asked is None:
                 raise ValueError("no release is named")
-            sized = asked.system.sized(model, payload["batch_size"], Path(made))
+            sized = asked.system.sized(model, request.batch_size, Path(made))
             return asked.system.open(sized, asked.setting, Path(made))
 
-        return executed(payload, folder, load)
+        return executed(folder, request, load)

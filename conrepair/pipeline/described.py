@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Description, Model, from_json, to_json
+from conrepair.frameworks.model import Description, Model
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
+from conrepair.runtime.typed import typed
 
 if TYPE_CHECKING:
     from conrepair.engine.session import Session
@@ -85,17 +86,17 @@ def _read(model: Model) -> Described:
 def _opened(model: Model, session: Session, timeout: float) -> Described:
     from conrepair.engine.problems import problem_of_failure
     from conrepair.frameworks.formats import framework_needs
+    from conrepair.frameworks.outlines.outline import Outline
     from conrepair.runtime.workers import Failure
 
-    payload = {"model": to_json(model), "unrun": True}
     needs = framework_needs(model.framework)
-    outcome, problem = session.call("describe", payload, needs=needs, timeout=timeout), None
+    outcome, problem = session.call("describe", {"model": model, "unrun": True}, needs=needs, timeout=timeout), None
     read = outcome
     if isinstance(outcome, Failure):
         told = problem_of_failure(outcome, loading=True)
         problem = told.as_error("" if told.kind == "refused" else f"{model.path} can't be loaded")
-        read = session.call("contents", payload, needs=needs, timeout=timeout)
-    if isinstance(read, Failure) or "description" not in read.value:
+        read = session.call("contents", {"model": model}, needs=needs, timeout=timeout)
+    if isinstance(read, Failure) or read.value is None:
         return Described(model, None, problem=problem)
-    description = from_json(Description, read.value["description"])
-    return Described(model, description, tuple(read.value.get("missing", ())), problem)
+    found = typed(Outline, read.value)
+    return Described(model, found.description, found.missing, problem)

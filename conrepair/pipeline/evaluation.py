@@ -6,13 +6,12 @@ import dataclasses
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.all_backends import backend
 from conrepair.data.declared_sizes import sizes_in_words, sizes_wanted
-from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
@@ -23,12 +22,13 @@ from conrepair.evaluate.max_drop import judge_drop
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
-from conrepair.frameworks.model import from_json
+from conrepair.frameworks.model import LoadedModel
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, channels_of
+from conrepair.jobs.values import Compiled, Rounding, RunRecord
 from conrepair.metrics.statistics import corrected_times, time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
-from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.result import Build, Place, Problem, Ran, RepairedTarget, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry
@@ -56,8 +56,7 @@ class Execution:
         second_task: Name of the second opinion's execution.
         result: Of the execution.
         second: Second opinion's outputs.
-        rounding: What its outputs are by other means (`conrepair.jobs.models.rounding`), where a verdict depends on
-            that.
+        rounding: What its outputs are by other means (a `Rounding`), where a verdict depends on that.
         converted: Whether the model is a conversion of its reference, whoever made it.
         asked: The precision that options of its converters ask for.
         origin: Precision of the configured model, for a conversion.
@@ -119,6 +118,7 @@ class Looked:
         rows: One for each of these, with the layers at fault where that was asked.
         pairs: Comparisons of each source's runs with one another.
         notes: What a person should know.
+        seconds: Spent, by what was done.
     """
 
     subjects: tuple[Subject, ...]
@@ -126,6 +126,7 @@ class Looked:
     rows: tuple[Row, ...]
     pairs: tuple[Comparison, ...]
     notes: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 def evaluate(
@@ -304,7 +305,7 @@ def _row(
             artifact=item.source.model if item.source else None,
             description=item.source.description if item.source else None,
             intent=item.intent,
-            build=Build(Path(item.build.folder), item.via, item.build.result["build"]) if item.build else None,
+            build=Build(Path(item.build.folder), item.via, item.build.read(Compiled).build) if item.build else None,
             run=run,
             times=time_statistics(run.batch_seconds) if run and run.batch_seconds.size else None,
             accuracy=accuracy(run, dataset.labels[: run.count]) if run and dataset else None,
@@ -369,7 +370,12 @@ def _second_opinion(reference: Execution | None) -> Run | None:
     if reference is None or reference.second is None or reference.source is None:
         return None
     return dataclasses.replace(
-        _run_of(reference, reference.second, f"{reference.row_name}, second opinion"),
+        _run_of(
+            reference,
+            reference.second.folder,
+            reference.second.read(RunRecord),
+            f"{reference.row_name}, second opinion",
+        ),
         exact=reference.source.model.framework in FLOAT64_SECOND_OPINION,
     )
 
@@ -378,12 +384,12 @@ def _measured(run: Run, reference: Execution | None) -> dict[str, Any]:
     """What was measured of the reference's rounding, on a run's samples, as `compare_outputs` takes it."""
     if reference is None or reference.rounding is None:
         return {}
-    entry = reference.rounding
+    folder, found = reference.rounding.folder, reference.rounding.read(Rounding)
     runs = {
-        name: _beside(run, _run_of(reference, Entry(entry.folder / name, item), f"{reference.row_name}, {name}"))
-        for name, item in entry.result["runs"].items()
+        name: _beside(run, _run_of(reference, folder / name, found.runs[name], f"{reference.row_name}, {name}"))
+        for name in found.runs
     }
-    return evidence_of(runs, entry.result["kernel"])
+    return evidence_of(runs, found.kernel)
 
 
 def _not_judged(name: str, wanted: Execution | None) -> Problem:
@@ -404,20 +410,21 @@ def _execution_problem(item: Execution) -> Problem | None:
 def _run(item: Execution) -> Run | None:
     if item.result is None or item.result.entry is None:
         return None
-    return _run_of(item, item.result.entry, f"{item.row_name}@{item.backend}")
+    entry = item.result.entry
+    return _run_of(item, entry.folder, entry.read(RunRecord), f"{item.row_name}@{item.backend}")
 
 
-def _run_of(item: Execution, entry: Entry, name: str) -> Run:
+def _run_of(item: Execution, folder: Path, record: RunRecord, name: str) -> Run:
     if item.source is None:
         raise ValueError("no run without a model")
     description = item.source.description
     quantizing = [name for name in description.operators if "QUANTIZE" in name.upper()]
     return Run(
         name=name,
-        outputs=tuple(from_json(TensorSpec, spec) for spec in entry.result["outputs"]),
-        folder=Path(entry.folder),
-        count=entry.result["count"],
-        starts=tuple(entry.result["starts"]),
+        outputs=record.outputs,
+        folder=folder,
+        count=record.count,
+        starts=record.starts,
         quantized=description.quantized,
         precision=description.precision,
         operators=sum(description.operators.values()),
@@ -425,11 +432,11 @@ def _run_of(item: Execution, entry: Entry, name: str) -> Run:
         rounds=any("DEQUANTIZE" not in name.upper() for name in quantizing),
         converted=item.converted or bool(item.conversion or item.via or item.build),
         intent=item.intent,
-        repeats=entry.result["repeats"],
-        ordered=entry.result.get("ordered", True),
+        repeats=record.repeats,
+        ordered=record.ordered,
         channels=channels_of(item.source.model.framework, description.producer),
         inputs=tuple(description.inputs),
-        steps=entry.result.get("steps", 1),
+        steps=record.steps,
         states=description.states,
         computes_in=computes_in(item),
     )

@@ -7,11 +7,10 @@ compilers and converters, whose results are kept; and a look whose worker died, 
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,21 +20,27 @@ from conrepair.engine.scheduler import Result, Task, blocked, entries_of, not_st
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import from_json
-from conrepair.pipeline.evaluation import Looked
+from conrepair.pipeline.evaluation import Execution, Looked
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.settings import AS_IT_IS, Settings
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.report.encode import encode
+from conrepair.report.row_paths import Places, placed, relative_to, resolved_in
 from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.files import HashedPath
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay, Stage
 from conrepair.runtime.store import Entry, Store
-from conrepair.runtime.worker_process import called, describe_exception
+from conrepair.runtime.worker_process import describe_exception, function_of
 from conrepair.runtime.workers import ENDED, Failure, words_since
 
 _DOING = "doing"  # file of what the job is at
+_PLACES: Places = {
+    Looked: ("executed", "rows"),
+    Execution: ("result", "second", "rounding", "build"),
+    Result: ("entry",),
+    Entry: ("folder",),
+}
 
 
 class _Told(ProgressDisplay):
@@ -65,7 +70,7 @@ class _Told(ProgressDisplay):
         return ""
 
 
-class _Here:
+class _Calls:
     """Does what a `Scheduler` does without a store and without workers: each task is a call.
 
     Args:
@@ -109,17 +114,16 @@ class _Here:
         self.results |= {task.name: not_stored(otherwise) for task in tasks}
 
     def _done(self, task: Task) -> Result:
-        entries = entries_of(task, self.results)
         started, words = time.perf_counter(), words_since(self._folder)
         folder = self._folder / str(len(self.results))
         try:
-            payload = task.payload(entries)
+            arguments = task.payload(entries_of(task, self.results))
             task.prepare()
         except ConrepairError as error:
             return refused(error)
         folder.mkdir()
         try:
-            value = called(task.kind, payload, folder, JOBS)
+            value = function_of(task.kind, JOBS)(folder=folder, **arguments)
         # The boundary of a job: whatever third-party code raises is its result.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             sys.stdout.flush()
@@ -151,11 +155,11 @@ def look_in_one_job(state: RunState) -> Looked | None:
         if result.failure is not None and result.failure.kind in {*ENDED, "refused"}:
             return None
         raise problem_of(result).as_error()
-    made, kept = (json.dumps(str(place))[1:-1] for place in (result.entry.result["folder"], result.entry.folder))
-    found = json.loads(json.dumps(result.entry.result).replace(made, kept))
-    state.scheduler.results |= {name: from_json(Result, one) for name, one in found["described"].items()}
-    looked = from_json(Looked, found["looked"])
+    looked = placed(result.entry.read(Looked), resolved_in(result.entry.folder), _PLACES)
     state.subjects = list(looked.subjects)
+    for item in state.subjects:
+        if item.source is not None:
+            state.scheduler.results[item.name] = Result(Entry(result.entry.folder, item.source))
     state.tell(*looked.notes)
     return looked
 
@@ -170,13 +174,12 @@ def _is_plain(subject: Subject) -> bool:
 def _task(state: RunState) -> Task:
     origins = [item.origin for item in state.subjects if isinstance(item.origin, OnDisk)]
 
-    def payload(_: Any) -> dict[str, Any]:
+    def payload(_: Any) -> Mapping[str, Any]:
         files = [OnDisk(model_path(item.path), item.trust) for item in origins]  # which results name
-        asked = [replace(item, origin=file) for item, file in zip(state.subjects, files, strict=True)]
         return {
-            "subjects": encode(asked, text=str),
-            "models": [{"path": str(file.path), "sha256": model_sha256(file.path)} for file in files],
-            "settings": encode(state.settings),
+            "subjects": [replace(item, origin=file) for item, file in zip(state.subjects, files, strict=True)],
+            "models": [HashedPath(str(file.path), model_sha256(file.path)) for file in files],
+            "settings": state.settings,
         }
 
     names = " and ".join(subject.name for subject in (state.subjects[0], *state.subjects[1:][-1:]))
@@ -193,28 +196,18 @@ def _task(state: RunState) -> Task:
     )
 
 
-def look(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def look(folder: Path, subjects: list[Subject], models: list[HashedPath], settings: Settings) -> Looked:
     """Run the stages of a look, one behind the other, in this process.
 
     Args:
-        payload: "subjects" (as `Subject`), "models" (their files, by their content), and "settings".
-        folder: Receives a folder for each step.
-
-    Returns:
-        "looked" (a `Looked`), "described" (the result of each model's task), "seconds" (by the kind of step), and
-        "folder": paths are below it until it's put elsewhere.
+        folder: Receives a folder for each step; paths in the result are relative to it.
+        subjects: The models.
+        models: Their files, by whose content the result is kept.
+        settings: Which stages, and how.
     """
     from conrepair.pipeline.stages.looked import look_at  # the process that waits for this has no need of the stages
 
-    here, photos = _Here(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
-    subjects = [from_json(Subject, value) for value in payload["subjects"]]
-    state = RunState(from_json(Settings, payload["settings"]), subjects, _Told(folder), here, photos)
-    found = {
-        "looked": look_at(state),
-        "described": {item.name: here.results[item.name] for item in subjects if item.name in here.results},
-        "seconds": here.seconds,
-        "folder": folder,
-    }
+    calls, photos = _Calls(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
+    looked = look_at(RunState(settings, subjects, _Told(folder), calls, photos))
     (folder / _DOING).unlink(missing_ok=True)
-    told: dict[str, Any] = encode(found, text=str)
-    return told
+    return placed(replace(looked, seconds=calls.seconds), relative_to(folder), _PLACES)

@@ -14,10 +14,11 @@ from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.factories import factory_code
 from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Description, Model, from_json, to_json
-from conrepair.pipeline.subject import FactoryModel, LoadedModel, OnDisk, Subject
+from conrepair.frameworks.model import LoadedModel, Model
+from conrepair.jobs.values import BuildRequest
+from conrepair.pipeline.subject import FactoryModel, OnDisk, Subject
 from conrepair.report.row_paths import placed, resolved_in
-from conrepair.runtime.files import sha256_of
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.store import Entry
 
@@ -42,8 +43,8 @@ def source_task(subject: Subject, timeout: float, *, like: str | None = None) ->
 
 def model_of(entry: Entry) -> LoadedModel:
     """The model that a finished task made or described."""
-    model = placed(from_json(Model, entry.result["model"]), resolved_in(entry.folder))
-    return LoadedModel(model, from_json(Description, entry.result["description"]))
+    made = entry.read(LoadedModel)
+    return dataclasses.replace(made, model=placed(made.model, resolved_in(entry.folder)))
 
 
 def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:
@@ -55,7 +56,7 @@ def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None
         inputs = model.inputs
         if like is not None:
             inputs = tuple(map(_as_torch_takes, model_of(entries[like]).description.inputs))
-        return {"model": to_json(dataclasses.replace(model, inputs=inputs)), "place": str(path)}
+        return {"model": dataclasses.replace(model, inputs=inputs), "place": str(path)}
 
     depends = () if like is None else (like,)
     return Task(subject.name, "describe", make, depends, framework_needs(framework), timeout)
@@ -73,15 +74,15 @@ def _as_torch_takes(spec: TensorSpec) -> TensorSpec:
 
 def _build(subject: Subject, origin: FactoryModel, timeout: float) -> Task:
     weights = origin.weights
-    payload = {
-        "target": origin.target,
-        "code": factory_code(origin.target, origin.base or Path.cwd()),
-        "kwargs": dict(origin.kwargs),
-        "weights": None if weights is None else {"path": str(weights), "sha256": sha256_of(weights)},
-        "inputs": [to_json(spec) for spec in subject.declared],
-        "initialize": origin.initialize,
-        "seed": origin.seed,
-    }
+    request = BuildRequest(
+        target=origin.target,
+        code=factory_code(origin.target, origin.base or Path.cwd()),
+        kwargs=origin.kwargs,
+        weights=None if weights is None else HashedPath(str(weights), sha256_of(weights)),
+        inputs=subject.declared,
+        initialize=origin.initialize,
+        seed=origin.seed,
+    )
     package = origin.target.split(".")[0]
     needs = framework_needs("keras" if package in {"keras", "tensorflow"} else "torch")
-    return Task(subject.name, "build", lambda _: payload, needs=needs, timeout=timeout)
+    return Task(subject.name, "build", lambda _: {"request": request}, needs=needs, timeout=timeout)

@@ -11,7 +11,7 @@ from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, merge_declared
-from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.model import LoadedModel
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice
@@ -50,19 +50,6 @@ class FactoryModel:
     initialize: str = "as-built"
     seed: int = 0
     base: Path | None = None
-
-
-@dataclass(frozen=True)
-class LoadedModel:
-    """A model that exists on disk and was loaded once.
-
-    Attributes:
-        model: Where it is.
-        description: What it consists of.
-    """
-
-    model: Model
-    description: Description
 
 
 @dataclass(kw_only=True)

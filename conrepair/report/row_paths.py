@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from conrepair.evaluate.run import Run
@@ -28,7 +29,10 @@ from conrepair.runtime.workers import NO_DEVICE
 
 _Move = Callable[[str], str]
 Value = TypeVar("Value")
-_PLACES: Mapping[type[Any], tuple[str, ...]] = {
+Places = Mapping[type[Any], tuple[str, ...]]
+"""Fields that are paths, or hold some, by the types that have them."""
+
+_PLACES: Places = {
     Row: ("ran", "localized", "repaired"),
     Ran: ("artifact", "build", "run"),
     LocalizedTarget: ("steps",),
@@ -40,27 +44,28 @@ _PLACES: Mapping[type[Any], tuple[str, ...]] = {
     Model: ("path",),
     Build: ("folder",),
     Run: ("folder",),
-}  # fields that are paths, or hold some
+}
 
 
-def placed(value: Value, move: _Move) -> Value:
+def placed(value: Value, move: _Move, more: Places = MappingProxyType({})) -> Value:
     """A row, or what it holds, whose models, builds, outputs and patches lie elsewhere.
 
     Args:
         value: A row, a model, a repair's result.
         move: The new path of an old one; "" isn't asked for.
+        more: Types of another's, that hold some.
     """
-    changed: Value = _placed(value, move)
+    changed: Value = _placed(value, move, {**_PLACES, **more})
     return changed
 
 
-def _placed(value: Any, move: _Move) -> Any:
+def _placed(value: Any, move: _Move, places: Places) -> Any:
     if isinstance(value, tuple):
-        return tuple(_placed(item, move) for item in value)
+        return tuple(_placed(item, move, places) for item in value)
     if isinstance(value, str | Path):
         return value and type(value)(move(str(value)))
-    names = _PLACES.get(type(value), ())
-    return replace(value, **{name: _placed(getattr(value, name), move) for name in names}) if names else value
+    names = places.get(type(value), ())
+    return replace(value, **{name: _placed(getattr(value, name), move, places) for name in names}) if names else value
 
 
 def relative_to(folder: Path) -> _Move:

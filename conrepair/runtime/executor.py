@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import json
 import os
 import time
 import warnings
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.handing_on import forget
+from conrepair.runtime.typed import plain
 from conrepair.runtime.words import complain
 from conrepair.runtime.worker_process import called, describe_exception
 from conrepair.runtime.workers import Failure, Job, Outcome, Success
@@ -97,8 +97,7 @@ class InProcess:
             _check_environment(job.environment)
             with warnings.catch_warnings():  # of a worker's libraries, they go to its log
                 warnings.simplefilter("ignore")
-                made = called(job.function, dict(job.payload), job.folder, self._jobs)
-            value = json.loads(json.dumps(made, allow_nan=False))
+                value = plain(called(job.function, dict(job.payload), job.folder, self._jobs))
         # The same boundary as a worker's: whatever third-party code raises is the job's result.
         except Exception as error:  # noqa: BLE001
             future.set_result(Failure(**describe_exception(error, job.folder)))

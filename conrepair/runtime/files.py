@@ -68,7 +68,7 @@ def sha256_of(path: Path) -> str:
 
 def canonical_json(value: Any) -> str:
     """Serialize so that equal values give equal text: sorted keys, no white space."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def explain_write_error(error: BaseException, *places: Path) -> str | None:

@@ -214,7 +214,7 @@ def _checked(answer: Any) -> tuple[str, dict[str, Any]]:
         ValueError: if it's of another.
     """
     kind, value = answer
-    fields = {"success": {"value": dict, "seconds": float}, "failure": _FAILURE}.get(kind)
-    if fields is None or not all(type(item) is fields.get(name) for name, item in value.items()):
+    fields: Any = {"success": {"value": None, "seconds": float}, "failure": _FAILURE}.get(kind)
+    if fields is None or not all(fields[name] in {None, type(item)} for name, item in value.items()):
         raise ValueError
     return kind, value

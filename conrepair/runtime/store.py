@@ -23,6 +23,7 @@ from conrepair.runtime.listing import is_folder
 from conrepair.runtime.locks import lacks_locks, lock
 from conrepair.runtime.ordinary_file import read_ordinary
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
+from conrepair.runtime.typed import Value, typed
 from conrepair.runtime.words import complain, shortened
 
 RECORD = "record.json"
@@ -68,7 +69,15 @@ class Entry:
     """
 
     folder: Path
-    result: dict[str, Any]
+    result: Any
+
+    def read(self, kind: type[Value]) -> Value:
+        """The result as a value.
+
+        Args:
+            kind: Of what the job returns.
+        """
+        return typed(kind, self.result)
 
 
 class Store:
@@ -331,7 +340,7 @@ def _own(record: Mapping[str, Any] | None) -> set[str]:
 def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
     temporary = folder / f".{RECORD}"
     with open(temporary, "w", encoding="utf-8", opener=in_place) as stream:
-        stream.write(json.dumps(record, allow_nan=False))
+        stream.write(json.dumps(record))
     temporary.replace(folder / RECORD)
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +29,7 @@ from conrepair.runtime.errors import (
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.handing_on import handed_on
 from conrepair.runtime.libraries import missing_library
+from conrepair.runtime.typed import call, plain
 from conrepair.runtime.user_modules import offer_folders
 
 NO_DEVICE = "device"
@@ -80,7 +81,7 @@ def run_job(
 
     Args:
         function: Its name.
-        payload: Its argument.
+        payload: Its arguments, by name.
         folder: Where it writes.
         log: File that receives what is printed meanwhile.
         jobs: As of `Workers`.
@@ -91,7 +92,7 @@ def run_job(
     with _output_to(Path(log)):
         started = time.perf_counter()
         try:
-            value = json.loads(json.dumps(called(function, payload, Path(folder), jobs), allow_nan=False))
+            value = plain(called(function, payload, Path(folder), jobs))
         # The boundary of the process: whatever the third-party code raised is the job's result.
         except BaseException as error:  # noqa: BLE001
             return "failure", describe_exception(error, Path(folder))
@@ -103,7 +104,7 @@ def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, 
 
     Args:
         name: Of the job.
-        payload: Its argument.
+        payload: Its arguments, by name.
         folder: Where it writes.
         jobs: As of `Workers`.
 
@@ -113,11 +114,25 @@ def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, 
     Raises:
         UsageError: if there's no job of that name.
     """
+    with handed_on(name):
+        return call(function_of(name, jobs), payload, folder)
+
+
+def function_of(name: str, jobs: Mapping[str, str]) -> Callable[..., Any]:
+    """What does a job.
+
+    Args:
+        name: Of the job.
+        jobs: As of `Workers`.
+
+    Raises:
+        UsageError: if there's no job of that name.
+    """
     if name not in jobs:
         raise UsageError(f"there's no job {name!r}: executors run {', '.join(sorted(jobs))}, and nothing else")
     module, _, function = jobs[name].partition(":")
-    with handed_on(name):
-        return getattr(importlib.import_module(module), function)(payload, folder)
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
 
 
 def describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from conrepair.runtime.files import full_disk, in_place, size_below, storage_err
 from conrepair.runtime.memory import free_for_jobs, held_alone
 from conrepair.runtime.process import POSSIBLE, WorkerDied, WorkerProcess, checked_environment
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.runtime.typed import plain
 from conrepair.runtime.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STORAGE
 
 __all__ = [
@@ -108,7 +109,7 @@ class Job:
 class Success:
     """What a job returned, and how long it took in the worker, in seconds."""
 
-    value: dict[str, Any]
+    value: Any
     seconds: float
 
 
@@ -345,7 +346,7 @@ class Workers:
             lane.close()  # what earlier jobs left is not this job's to answer for
         if self._free is None:
             self._free = free_for_jobs()
-        request = (job.function, dict(job.payload), str(job.folder), str(_log_path(job.folder)))
+        request = (job.function, plain(job.payload), str(job.folder), str(_log_path(job.folder)))
         place = Path(tempfile.gettempdir())
         with storage_error(place):
             if self._temporary is None:

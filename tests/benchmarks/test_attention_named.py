@@ -41,7 +41,7 @@ SLOW = {
     ],
 )
 def test_named_first_and_alone(name: str, tmp_path: Path) -> None:
-    result = run({"case": dataclasses.asdict(CASES[name])}, tmp_path)
+    result = run(tmp_path, case=dataclasses.asdict(CASES[name]))
     assert result["status"] == "measured", result["words"]
     assert result["verdict"] == "faulty"
     found = score(result["injected"], result["found"])

@@ -63,6 +63,6 @@ def test_the_code_is_alive(name: str, number: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["pt2", "torchscript", "keras", "h5", "savedmodel", "npz"])
 def test_none_of_a_sample_runs(name: str, tmp_path: Path) -> None:
     payload = {"format": name, "seed": 1, "first": 0, "count": 12, "mark": str(tmp_path / "mark")}
-    found = trial(payload, tmp_path / "cases")
+    found = trial(tmp_path / "cases", **payload)
     assert found["wrong"] == []
     assert sum(found["outcomes"].values()) == 12

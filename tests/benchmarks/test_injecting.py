@@ -21,12 +21,12 @@ _BASES = {"by-torch": OWN, "by-exporter": OWN, "by-protobuf": FOLDED, "by-keras"
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Data]:
     """The perceptron's sides and data."""
     folder = tmp_path_factory.mktemp("perceptron")
-    found = make({"model": "perceptron", "samples": 4}, folder)
+    found = make(folder, model="perceptron", samples=4)
     sides = dict(found["sides"])
     for name, parent, converter in (("keras", FOLDED, "onnx-keras"), ("tflite", "keras", "keras-tflite")):
         place = folder / f"as {name}"
         place.mkdir()
-        sides[name] = convert({"side": sides[parent], "converter": converter, "options": {}}, place)["side"]
+        sides[name] = convert(place, side=sides[parent], converter=converter, options={})["side"]
     return sides, Data(found["data"])
 
 

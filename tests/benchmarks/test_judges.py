@@ -95,7 +95,7 @@ def test_the_exact_law_takes_outputs_whose_last_size_is_one() -> None:
 def test_a_pair_gets_its_label_and_both_verdicts(case: Case, label: str, tmp_path: Path) -> None:
     folder = tmp_path / "case"
     folder.mkdir()
-    told = run({"case": dataclasses.asdict(case), "kept": str(tmp_path / "kept")}, folder)
+    told = run(folder, case=dataclasses.asdict(case), kept=str(tmp_path / "kept"))
     assert told["status"] == "judged"
     assert told["label"] == label
     assert bool(told["guilty"]) == bool(case.fault)
@@ -108,7 +108,7 @@ def test_a_pair_gets_its_label_and_both_verdicts(case: Case, label: str, tmp_pat
 
 def test_a_pair_that_cant_be_made_says_why(tmp_path: Path) -> None:
     case = Case("right", "dense", "nothing", "", _SEED)
-    told = run({"case": dataclasses.asdict(case), "kept": str(tmp_path)}, tmp_path)
+    told = run(tmp_path, case=dataclasses.asdict(case), kept=str(tmp_path))
     assert told["status"].startswith("not made: ")
 
 

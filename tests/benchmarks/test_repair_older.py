@@ -24,7 +24,6 @@ from benchmarks.repair.older.trial import audited
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.model import to_json
 from conrepair.runtime.workers import Failure, Job, Success
 
 _SMALL = dataclasses.replace(
@@ -102,7 +101,7 @@ def test_a_network_of_random_weights_tells_photos_apart(tmp_path: Path) -> None:
         target=_SMALL.factory,
         kwargs={},
         weights=None,
-        inputs=[to_json(spec) for spec in _SMALL.inputs],
+        inputs=_SMALL.inputs,
         initialize="variance-preserving",
         seed=3,
         folder=tmp_path,
@@ -172,10 +171,10 @@ def test_a_conversion_is_audited_repaired_and_measured(
     folders = [tmp_path / name for name in ("torch", "onnx", "keras")]
     for folder in folders:
         folder.mkdir()
-    source = making.make({"model": "small"}, folders[0])["side"]
+    source = making.make(folders[0], model="small")["side"]
     target: dict[str, Any] = source
     for folder, converter in zip(folders[1:], ("torch-onnx-script", "onnx-keras"), strict=True):
-        target = common.convert({"side": target, "converter": converter, "options": {}}, folder)["side"]
+        target = common.convert(folder, side=target, converter=converter, options={})["side"]
     row = audited(OlderCase("small", "torch", "keras", recipe), source, target, 12, tmp_path / "audits")
     assert (row.status, row.photos, row.after, row.left, row.edits) == ("measured", 12, 0.0, (), ())
     assert row.classes > 3
@@ -192,12 +191,12 @@ def test_each_conversion_has_one_fault_of_each_sort() -> None:
 
 def test_a_fault_is_put_into_what_is_converted(tmp_path: Path) -> None:
     """Into ONNX in front of PyTorch; the conversion has it, and answers otherwise."""
-    onnx_side = common.make({"model": "digits-cnn", "samples": 2}, tmp_path)["sides"]["onnx"]
+    onnx_side = common.make(tmp_path, model="digits-cnn", samples=2)["sides"]["onnx"]
     for place, fault in enumerate(FAULTS):
         folder = tmp_path / str(place)
         folder.mkdir()
         payload = {"side": onnx_side, "fault": fault, "converter": "onnx2torch", "seed": 1}
-        found = making.make_faulty(payload, folder)
+        found = making.make_faulty(folder, **payload)
         assert found["side"]["model"]["framework"] == "torch"
         assert found["words"]
 

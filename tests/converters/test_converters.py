@@ -20,9 +20,10 @@ from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.data.binding import bind_inputs
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.frameworks.model import Description, Factory, Model, from_json, to_json
+from conrepair.frameworks.model import Description, Factory, Model
 from conrepair.frameworks.registry import framework
-from conrepair.jobs import models as jobs
+from conrepair.jobs import conversion as jobs
+from conrepair.jobs.values import ConversionStep
 from conrepair.runtime.errors import ConfigError, ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 
@@ -65,20 +66,11 @@ def convert(source: Model, name: str, folder: Path, **options: Any) -> Converted
     step = converter(name)
     about_source = framework(source.framework).describe(source)
     folder.mkdir(parents=True, exist_ok=True)
-    result = jobs.convert(
-        {
-            "model": to_json(source),
-            "converter": name,
-            "options": step.complete(options),
-            "versions": step.versions(),
-            "inputs": [to_json(spec) for spec in about_source.inputs],
-        },
-        folder,
-    )
-    model = from_json(Model, result["model"])
+    result = jobs.convert(folder, source, ConversionStep.of(step, step.complete(options)), about_source.inputs)
+    model = result.model
     assert not Path(model.path).is_absolute()
     model = dataclasses.replace(model, path=str(folder / model.path))
-    return Converted(source, about_source, model, from_json(Description, result["description"]), folder)
+    return Converted(source, about_source, model, result.description, folder)
 
 
 def source_of(kind: str, origin: str, folder: Path) -> Model:

@@ -21,7 +21,7 @@ from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Factory, Model, from_json
 from conrepair.frameworks.registry import framework
-from conrepair.jobs.models import conversion_payload
+from conrepair.jobs.values import ConversionStep
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
@@ -55,7 +55,7 @@ def source_of(name: str, kind: str, folder: Path) -> Model:
 def call(workers: Workers, source: Model, name: str, folder: Path, **options: Any) -> Outcome:
     step = converter(name)
     inputs = framework(source.framework).describe(source).inputs
-    payload = conversion_payload(source, step, step.complete(options), inputs)
+    payload = {"model": source, "step": ConversionStep.of(step, step.complete(options)), "inputs": inputs}
     (folder / "out").mkdir()
     return workers.call(Job("convert", payload, folder / "out", step.needs, 600.0))
 

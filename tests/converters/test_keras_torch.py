@@ -13,7 +13,7 @@ from conrepair.converters.all_converters import converter
 from conrepair.engine.job_table import JOBS
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
-from conrepair.jobs.models import conversion_payload
+from conrepair.jobs.values import ConversionStep
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
 
@@ -30,7 +30,8 @@ def convert(source: Model, folder: Path) -> tuple[Outcome, Path]:
     """In a worker, which imports PyTorch and no Keras."""
     out = folder / "out"
     out.mkdir()
-    payload = conversion_payload(source, STEP, {}, framework("keras").describe(source).inputs)
+    inputs = framework("keras").describe(source).inputs
+    payload = {"model": source, "step": ConversionStep.of(STEP, {}), "inputs": inputs}
     with Workers(1, jobs=JOBS) as workers:
         return workers.call(Job("convert", payload, out, STEP.needs, 300.0)), out
 
@@ -113,7 +114,7 @@ def test_code_in_the_file_is_refused(tmp_path: Path) -> None:
     network = keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: x + 1)])
     network.save(tmp_path / "net.keras")
     source = small.model_of("keras", tmp_path / "net.keras", trust=False)
-    payload = conversion_payload(source, STEP, {}, ())
+    payload = {"model": source, "step": ConversionStep.of(STEP, {})}
     (tmp_path / "out").mkdir()
     with Workers(1, jobs=JOBS) as workers:
         outcome = workers.call(Job("convert", payload, tmp_path / "out", STEP.needs, 300.0))

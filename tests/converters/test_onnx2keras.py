@@ -14,9 +14,11 @@ import small_models as small
 from conrepair.converters.all_converters import converter
 from conrepair.converters.onnx_keras_onnx2keras import lambda_layers, make_network
 from conrepair.converters.routes import find_route, pinned_route
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.jobs import models as jobs
+from conrepair.jobs.conversion import convert
+from conrepair.jobs.values import ConversionStep
+from conrepair.report.row_paths import placed, resolved_in
 from conrepair.runtime.errors import ConversionError
 
 STEP = converter("onnx-keras-onnx2keras")
@@ -69,8 +71,8 @@ def from_keras(tmp_path_factory: pytest.TempPathFactory) -> Model:
 def converted(source: Model, folder: Path, **options: Any) -> Model:
     inputs = framework("onnx").describe(source).inputs
     folder.mkdir()
-    value = jobs.convert(jobs.conversion_payload(source, STEP, STEP.complete(options), inputs), folder)
-    return from_json(Model, value["model"] | {"path": str(folder / value["model"]["path"])})
+    made = convert(folder, source, ConversionStep.of(STEP, STEP.complete(options)), inputs)
+    return placed(made.model, resolved_in(folder))
 
 
 def expected(source: Model, array: small.Array) -> small.Array:

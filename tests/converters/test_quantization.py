@@ -15,9 +15,10 @@ from crossed import crossed
 
 from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.data.feeds import DataReference
-from conrepair.frameworks.model import Description, Model, from_json
+from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.registry import framework
-from conrepair.jobs import models as jobs
+from conrepair.jobs.conversion import convert as run_converter
+from conrepair.jobs.values import Calibration, ConversionStep
 from conrepair.runtime.errors import ConfigError, DataError
 from conrepair.runtime.files import sha256_of
 
@@ -31,7 +32,7 @@ class Made:
 
     model: Model
     about: Description
-    payload: dict[str, Any]
+    step: ConversionStep
 
     def run(self, feeds: dict[str, small.Array]) -> dict[str, small.Array]:
         return framework(self.model.framework).load(self.model).run(feeds)
@@ -40,16 +41,13 @@ class Made:
 def convert(source: Model, name: str, folder: Path, data: DataReference | None, **options: Any) -> Made:
     step = converter(name)
     inputs = framework(source.framework).describe(source).inputs
-    payload = jobs.conversion_payload(
-        source, step, step.complete(options), inputs, None if data is None else (data, None)
-    )
+    told = ConversionStep.of(step, step.complete(options), None if data is None else (data, None))
     folder.mkdir()
-    result = jobs.convert(payload, folder)
-    model = from_json(Model, result["model"])
-    model = dataclasses.replace(model, path=str(folder / model.path))
+    result = run_converter(folder, source, told, inputs)
+    model = dataclasses.replace(result.model, path=str(folder / result.model.path))
     assert list(folder.iterdir()) == [Path(model.path)]
     assert sha256_of(Path(source.path)) == source.sha256 or Path(source.path).is_dir()
-    return Made(model, from_json(Description, result["description"]), payload)
+    return Made(model, result.description, told)
 
 
 def data_of(folder: Path, **arrays: small.Array) -> DataReference:
@@ -164,7 +162,7 @@ def test_nothing_is_quantized_without_asking(tmp_path: Path, wide: dict[str, Mod
     made = convert(wide[name], name, tmp_path / "out", data_of(tmp_path, image=pictures()))
     assert made.about.precision == "float32"
     assert set(made.about.weights) == {"float32", "int32"}  # of shapes and axes
-    assert "calibration" not in made.payload
+    assert made.step.calibration is None
     assert step.intent(step.complete({})) is None
 
 
@@ -428,17 +426,14 @@ def test_intent_and_calibration(name: str, options: dict[str, Any], intent: str 
     assert step.calibrates(complete) == samples
 
 
-def test_data_belong_to_a_result_only_where_they_calibrate(tmp_path: Path, wide: dict[str, Model]) -> None:
-    step, source = CONVERTERS["keras-tflite"], wide["keras-tflite"]
+def test_data_belong_to_a_result_only_where_they_calibrate(tmp_path: Path) -> None:
+    step = CONVERTERS["keras-tflite"]
     data = data_of(tmp_path, image=pictures()), None
     for options in ({}, {"quantize": "dynamic"}, {"quantize": "float16"}):
         complete = step.complete(options)
-        plain = jobs.conversion_payload(source, step, complete, ())
-        assert jobs.conversion_payload(source, step, complete, (), data) == plain
-    payload = jobs.conversion_payload(source, step, step.complete({"quantize": "int8"}), (), data)
-    assert payload["calibration"]["data"]["sha256"] == data[0].sha256
-    assert payload["calibration"]["samples"] == 100
-    assert payload["calibration"]["recipe"] is None
+        assert ConversionStep.of(step, complete, data) == ConversionStep.of(step, complete)
+    told = ConversionStep.of(step, step.complete({"quantize": "int8"}), data)
+    assert told.calibration == Calibration(*data, 100)
 
 
 @pytest.mark.parametrize("options", [{"quantize": "int4"}, {"quantize": "int8", "calibration_samples": 0}])

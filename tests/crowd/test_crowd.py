@@ -37,7 +37,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.generate.blocks import BLOCK
 from conrepair.generate.wishes import Wishes
-from conrepair.jobs.models import conversion_payload
+from conrepair.jobs.values import ConversionStep
 from conrepair.pipeline.audit import run_and_write
 from conrepair.pipeline.systems.fuzzing import fuzz
 from conrepair.runtime import progress
@@ -285,8 +285,8 @@ def test_what_one_machine_lacks_another_does(cluster: LoopbackCluster, crowd: Cr
         cluster.start_worker(name, {"PYTHONPATH": str(tmp_path / "without")})
     until(lambda: len(set(crowd._cluster.workers) - before) == 2)  # those that were killed may be known for a while
     step = converter("onnx-onnxsim")
-    payload = conversion_payload(Model("onnx", str(model), model_sha256(model)), step, step.complete({}), ())
-    outcomes = [start(crowd, tmp_path / str(number), "convert", **payload | {"again": number}) for number in range(3)]
+    told, source = ConversionStep.of(step, step.complete({})), Model("onnx", str(model), model_sha256(model))
+    outcomes = [start(crowd, tmp_path / str(number), "convert", model=source, step=told) for number in range(3)]
     ended = [outcome() for outcome in outcomes]
     assert all(isinstance(outcome, Success) for outcome in ended), ended
     assert crowd.again

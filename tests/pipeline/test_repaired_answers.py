@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import compiled
 import localizations
@@ -14,7 +13,8 @@ import torch
 from PIL import Image
 
 import conrepair
-from conrepair.jobs import models as jobs
+from conrepair.jobs import execution as jobs
+from conrepair.jobs.values import RunRecord, RunRequest
 from conrepair.report.result import Row
 from conrepair.report.saved import read_result
 from conrepair.runtime.errors import InferenceError
@@ -90,10 +90,10 @@ def test_of_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_the_repaired_model_does_not_run_that_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     execute = jobs.execute
 
-    def refusing(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
-        if "repaired" in Path(payload["model"]["path"]).name:
+    def refusing(folder: Path, request: RunRequest) -> RunRecord:
+        if "repaired" in Path(request.model.path).name:
             raise InferenceError("there's no room for it")
-        return execute(payload, folder)
+        return execute(folder, request)
 
     monkeypatch.setattr(jobs, "execute", refusing)
     localizations.wrong_pads(tmp_path)

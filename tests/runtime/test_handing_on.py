@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,16 +13,16 @@ from conrepair.runtime.workers import Job
 JOBS = {name: f"{__name__}:{name}" for name in ("first", "other", "second")}
 
 
-def first(_: dict[str, Any], __: Path) -> bool:
+def first(folder: Path) -> bool:
     leave("second", object())
     return take() is not None
 
 
-def other(_: dict[str, Any], __: Path) -> bool:
+def other(folder: Path) -> bool:
     return take() is not None
 
 
-def second(_: dict[str, Any], __: Path) -> bool:
+def second(folder: Path) -> bool:
     return take() is not None
 
 

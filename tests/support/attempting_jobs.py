@@ -11,7 +11,7 @@ from attempts import ATTEMPTS, Around, outcome
 Payload = dict[str, Any]
 
 
-def attempt_all(payload: Payload, folder: Path) -> Payload:
+def attempt_all(folder: Path, **payload: Any) -> Payload:
     """What became of each, in order."""
     around = Around(**payload | {"outside": Path(payload["outside"]), "own": folder, "supervisor": os.getppid()})
     return {"outcomes": [outcome(attempt, around) for attempt in ATTEMPTS]}

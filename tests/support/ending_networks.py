@@ -16,7 +16,7 @@ from conrepair.generate import blocks, generated
 KILLS, HANGS, OPTIMIZED_KILLS, FAILS = 2, 3, 5, 6
 
 
-def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def generate(folder: Path, **payload: Any) -> dict[str, Any]:
     """As `generate_jobs.generate`; what is drawn is the same."""
     made, optimized = blocks.made, generated.optimized
 

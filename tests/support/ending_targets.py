@@ -14,7 +14,7 @@ from conrepair.campaigns import narrowing_jobs
 KILLS, HANGS = 2, 4
 
 
-def narrow(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def narrow(folder: Path, **payload: Any) -> dict[str, Any]:
     """As `narrowing_jobs.narrow`, of a target that ends at two settings."""
     refusal = narrowing_jobs._refusal
 

@@ -16,7 +16,9 @@ import onnx
 from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
 from conrepair.frameworks.model import Model
-from conrepair.jobs.models import attempt, build, convert, describe, execute, outline
+from conrepair.jobs.conversion import attempt, convert, outline
+from conrepair.jobs.description import build, describe
+from conrepair.jobs.execution import execute
 
 __all__ = ["FAILING", "attempt", "build", "convert", "describe", "execute", "outline"]
 

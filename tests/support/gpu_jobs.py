@@ -9,6 +9,6 @@ from typing import Any
 Payload = dict[str, Any]
 
 
-def start(payload: Payload, folder: Path) -> Payload:
+def start(folder: Path, **payload: Any) -> Payload:
     """What a driver's library says when it's started."""
     return {"code": int(ctypes.CDLL(payload["library"]).cuInit(0))}

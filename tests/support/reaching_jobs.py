@@ -26,7 +26,7 @@ def _tried(reach: Callable[[], object]) -> str:
     return "done"
 
 
-def write(payload: Payload, folder: Path) -> Payload:
+def write(folder: Path, **payload: Any) -> Payload:
     """Ways to change files and folders, in order."""
     path = Path(payload["path"])
     victim = path / "victim"
@@ -69,7 +69,7 @@ def _by_a_child(victim: Path) -> None:
         raise PermissionError
 
 
-def change_mode(payload: Payload, folder: Path) -> Payload:
+def change_mode(folder: Path, **payload: Any) -> Payload:
     """Modes and owners: libraries set them on copies, which must not fail."""
     path = Path(payload["path"])
     path.chmod(0o777)
@@ -79,7 +79,7 @@ def change_mode(payload: Payload, folder: Path) -> Payload:
     return {"copied": (folder / "copy").read_text(), "touched": (folder / "touched").exists()}
 
 
-def connect(payload: Payload, folder: Path) -> Payload:
+def connect(folder: Path, **payload: Any) -> Payload:
     def tcp() -> None:
         socket.create_connection(("127.0.0.1", payload["port"]), 5).close()
 
@@ -103,7 +103,7 @@ def connect(payload: Payload, folder: Path) -> Payload:
     return {reach.__name__: _tried(reach) for reach in (tcp, udp, listen, unix, shell)}
 
 
-def end(payload: Payload, folder: Path) -> Payload:
+def end(folder: Path, **payload: Any) -> Payload:
     """Signals to another process, and to itself."""
     return {
         "other": _tried(lambda: os.kill(payload["pid"], signal.SIGKILL)),
@@ -111,7 +111,7 @@ def end(payload: Payload, folder: Path) -> Payload:
     }
 
 
-def allowed(payload: Payload, folder: Path) -> Payload:
+def allowed(folder: Path, **payload: Any) -> Payload:
     """What libraries do all the time."""
     import tempfile
 
@@ -132,11 +132,11 @@ def allowed(payload: Payload, folder: Path) -> Payload:
     return {"said": said.strip(), "temporary": tempfile.gettempdir()}
 
 
-def holds(payload: Payload, folder: Path) -> Payload:
+def holds(folder: Path, **payload: Any) -> Payload:
     return {"text": str(held()), "full": held().full}
 
 
-def imported(payload: Payload, folder: Path) -> Payload:
+def imported(folder: Path, **payload: Any) -> Payload:
     """Which of some modules come from where."""
     files = {}
     for name in payload["names"]:
@@ -147,7 +147,7 @@ def imported(payload: Payload, folder: Path) -> Payload:
     return {"files": files, "path": sys.path, "safe": sys.flags.safe_path}
 
 
-def say(payload: Payload, folder: Path) -> Payload:
+def say(folder: Path, **payload: Any) -> Payload:
     """Answers what isn't JSON on the descriptor that answers go by, as code that took hold of a worker might."""
     found = []
     for number in sorted(int(path.name) for path in Path("/proc/self/fd").iterdir() if int(path.name) > 2):
@@ -161,7 +161,7 @@ def say(payload: Payload, folder: Path) -> Payload:
     return {"found": found}
 
 
-def leave_links(payload: Payload, folder: Path) -> Payload:
+def leave_links(folder: Path, **payload: Any) -> Payload:
     """Leaves links where the main process writes when the job is done, for it to write through."""
     victim = Path(payload["victim"])
     (folder / ".record.json").symlink_to(victim)
@@ -171,14 +171,14 @@ def leave_links(payload: Payload, folder: Path) -> Payload:
     return {}
 
 
-def swap_folder(payload: Payload, folder: Path) -> Payload:
+def swap_folder(folder: Path, **payload: Any) -> Payload:
     """Makes its folder a link to another."""
     folder.rename(folder.with_name("away"))
     folder.symlink_to(payload["victim"])
     return {}
 
 
-def leave_journal(payload: Payload, folder: Path) -> Payload:
+def leave_journal(folder: Path, **payload: Any) -> Payload:
     """Dies, having noted what it tried, with links where the main process takes note of that."""
     journal = Path(payload["journal"])
     (journal / "lines").symlink_to(payload["victim"])
@@ -188,7 +188,7 @@ def leave_journal(payload: Payload, folder: Path) -> Payload:
     return {}
 
 
-def leave_log(payload: Payload, folder: Path) -> Payload:
+def leave_log(folder: Path, **payload: Any) -> Payload:
     """Fails, with its log a link to what never ends."""
     log = folder.with_name(f"{folder.name}.log")
     log.unlink()
@@ -196,7 +196,7 @@ def leave_log(payload: Payload, folder: Path) -> Payload:
     raise ValueError("no")
 
 
-def write_outside(payload: Payload, folder: Path) -> Payload:
+def write_outside(folder: Path, **payload: Any) -> Payload:
     """Writes where it mustn't, and minds."""
     Path(payload["path"]).write_text("x")
     return {}

@@ -1,4 +1,4 @@
-"""Jobs for worker processes: they answer, raise, write, hang and die. Each takes (payload, folder).
+"""Jobs for worker processes: they answer, raise, write, hang and die. Each takes (folder, **payload).
 
 A job that is given "tally" (a file) leaves one line there each time that it really runs.
 """
@@ -32,17 +32,17 @@ def _count(payload: Payload) -> None:
             stream.write(f"{payload.get('name', '')}\n")
 
 
-def echo(payload: Payload, folder: Path) -> Payload:
+def echo(folder: Path, **payload: Any) -> Payload:
     _count(payload)
     return {"payload": payload, "pid": os.getpid()}
 
 
-def variable(payload: Payload, folder: Path) -> Payload:
+def variable(folder: Path, **payload: Any) -> Payload:
     """A variable of the worker's environment."""
     return {"value": os.environ.get(payload["name"])}
 
 
-def tvm_threads(payload: Payload, folder: Path) -> Payload:
+def tvm_threads(folder: Path, **payload: Any) -> Payload:
     """How many threads TVM's kernels may use once a build is loaded."""
     import tvm
 
@@ -53,7 +53,7 @@ def tvm_threads(payload: Payload, folder: Path) -> Payload:
     return {"threads": tvm.runtime.num_threads()}
 
 
-def draw(payload: Payload, folder: Path) -> Payload:
+def draw(folder: Path, **payload: Any) -> Payload:
     """Answers differently each time."""
     _count(payload)
     text = uuid.uuid4().hex
@@ -61,19 +61,19 @@ def draw(payload: Payload, folder: Path) -> Payload:
     return {"drawn": text}
 
 
-def write(payload: Payload, folder: Path) -> Payload:
+def write(folder: Path, **payload: Any) -> Payload:
     _count(payload)
     (folder / "sub").mkdir()
     (folder / "sub" / "out.txt").write_text(payload["text"], encoding="utf-8")
     return {"file": "sub/out.txt"}
 
 
-def read(payload: Payload, folder: Path) -> Payload:
+def read(folder: Path, **payload: Any) -> Payload:
     _count(payload)
     return {"text": Path(payload["path"]).read_text(encoding="utf-8")}
 
 
-def meet(payload: Payload, folder: Path) -> Payload:
+def meet(folder: Path, **payload: Any) -> Payload:
     """Waits until the other one is there as well: two of these end only when they run side by side."""
     room = Path(payload["room"])
     (room / payload["name"]).touch()
@@ -86,7 +86,7 @@ def meet(payload: Payload, folder: Path) -> Payload:
     return {"met": met}
 
 
-def search(payload: Payload, folder: Path) -> Payload:
+def search(folder: Path, **payload: Any) -> Payload:
     """Tries what "items" names, and dies of those that "fatal" names; answers which it has tried by itself."""
     _count(payload)
     journal = Journal(Path(payload["journal"]), payload["whose"])
@@ -101,7 +101,7 @@ def search(payload: Payload, folder: Path) -> Payload:
     return {"tried": tried}
 
 
-def script(payload: Payload, folder: Path) -> Payload:
+def script(folder: Path, **payload: Any) -> Payload:
     """Calls a script in a process of its own."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         return run_script(Path(payload["script"]), {}, Path(scratch), what="the tool")
@@ -110,42 +110,42 @@ def script(payload: Payload, folder: Path) -> Payload:
 # --- Exceptions ---
 
 
-def fail(payload: Payload, folder: Path) -> NoReturn:
+def fail(folder: Path, **payload: Any) -> NoReturn:
     _count(payload)
     (folder / "half.bin").write_bytes(b"half-made")
     print("converting layer 7")
     raise ValueError(payload.get("message", "axis 3 is out of range\nsecond line"))
 
 
-def refuse_data(payload: Payload, folder: Path) -> NoReturn:
+def refuse_data(folder: Path, **payload: Any) -> NoReturn:
     _count(payload)
     raise DataError("the photos don't fit")
 
 
-def lack_library(payload: Payload, folder: Path) -> NoReturn:
+def lack_library(folder: Path, **payload: Any) -> NoReturn:
     _count(payload)
     raise ModuleNotFoundError("No module named 'onnxsim'", name="onnxsim")
 
 
-def refuse_model(payload: Payload, folder: Path) -> NoReturn:
+def refuse_model(folder: Path, **payload: Any) -> NoReturn:
     raise ModelLoadError("the file is damaged.\nExport it again.")
 
 
-def out_of_memory(payload: Payload, folder: Path) -> NoReturn:
+def out_of_memory(folder: Path, **payload: Any) -> NoReturn:
     _count(payload)
     raise MemoryError("3 TiB")
 
 
-def disk_full(payload: Payload, folder: Path) -> NoReturn:
+def disk_full(folder: Path, **payload: Any) -> NoReturn:
     _count(payload)
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder / "weights.bin"))
 
 
-def disk_full_in_disguise(payload: Payload, folder: Path) -> NoReturn:
+def disk_full_in_disguise(folder: Path, **payload: Any) -> NoReturn:
     raise RuntimeError("H5Fwrite failed: (errno = 28, error message = 'No space left on device')")
 
 
-def file_too_large(payload: Payload, folder: Path) -> Payload:
+def file_too_large(folder: Path, **payload: Any) -> Payload:
     """The kernel itself refuses the write."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
@@ -156,11 +156,11 @@ def file_too_large(payload: Payload, folder: Path) -> Payload:
     return {}
 
 
-def leave(payload: Payload, folder: Path) -> NoReturn:
+def leave(folder: Path, **payload: Any) -> NoReturn:
     sys.exit(3)
 
 
-def interrupt(payload: Payload, folder: Path) -> NoReturn:
+def interrupt(folder: Path, **payload: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
@@ -169,14 +169,14 @@ class _Speechless(Exception):  # noqa: N818 (a test's name)
         raise RuntimeError("no words")
 
 
-def speechless(payload: Payload, folder: Path) -> NoReturn:
+def speechless(folder: Path, **payload: Any) -> NoReturn:
     raise _Speechless
 
 
 # --- Deaths ---
 
 
-def die(payload: Payload, folder: Path) -> None:
+def die(folder: Path, **payload: Any) -> None:
     """As native code does: a message straight to descriptor 2, then a signal, below some Python frames."""
     _count(payload)
     os.write(2, b"conv.cc:17: assertion failed: stride > 0\n")
@@ -191,32 +191,32 @@ def _descend(depth: int, number: int) -> None:
         time.sleep(10)
 
 
-def exit_at_once(payload: Payload, folder: Path) -> NoReturn:
+def exit_at_once(folder: Path, **payload: Any) -> NoReturn:
     os._exit(payload["code"])
 
 
-def hang(payload: Payload, folder: Path) -> Payload:
+def hang(folder: Path, **payload: Any) -> Payload:
     _count(payload)
     os.write(2, b"pass 3 of 1000000\n")
     time.sleep(60)
     return {}
 
 
-def hang_deaf(payload: Payload, folder: Path) -> Payload:
+def hang_deaf(folder: Path, **payload: Any) -> Payload:
     """Doesn't end when it's asked to, like native code that never returns to Python."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(60)
     return {}
 
 
-def hang_holding_python(payload: Payload, folder: Path) -> Payload:
+def hang_holding_python(folder: Path, **payload: Any) -> Payload:
     """Native code that doesn't let other threads of Python run."""
     _count(payload)
     ctypes.PyDLL(None).sleep(60)
     return {}
 
 
-def swell(payload: Payload, folder: Path) -> Payload:
+def swell(folder: Path, **payload: Any) -> Payload:
     """Takes more and more memory, and says how much."""
     _count(payload)
     held = []
@@ -235,7 +235,7 @@ _KEPT: list[bytearray] = []
 # --- Output ---
 
 
-def talk(payload: Payload, folder: Path) -> Payload:
+def talk(folder: Path, **payload: Any) -> Payload:
     print("python out")
     print("python err", file=sys.stderr)
     os.write(1, b"native out\n")
@@ -245,7 +245,7 @@ def talk(payload: Payload, folder: Path) -> Payload:
     return {}
 
 
-def talk_much(payload: Payload, folder: Path) -> NoReturn:
+def talk_much(folder: Path, **payload: Any) -> NoReturn:
     for number in range(20_000):
         os.write(1, f"line {number} \xff\n".encode("latin-1"))
     raise ValueError("done")
@@ -261,7 +261,7 @@ class _Bomb:
         return int, ("no number",)
 
 
-def answer(payload: Payload, folder: Path) -> Any:
+def answer(folder: Path, **payload: Any) -> Any:
     """Returns what the payload names."""
     _count(payload)
     values: dict[str, Any] = {
@@ -275,7 +275,7 @@ def answer(payload: Payload, folder: Path) -> Any:
     return {"value": values[payload["what"]]}
 
 
-def detach(payload: Payload, folder: Path) -> Payload:
+def detach(folder: Path, **payload: Any) -> Payload:
     """Leaves a grandchild of a session of its own behind, as far as it can, whose parent has ended."""
     there, here = os.pipe()
     if (child := os.fork()) == 0:

@@ -142,7 +142,7 @@ def _steps(model: str, formats: Sequence[str]) -> tuple[str, ...]:
     return (model, *(step.name for route in routes for step in route.steps))
 
 
-def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def make(folder: Path, **payload: Any) -> dict[str, Any]:
     """In a worker: the network in PyTorch.
 
     Args:
@@ -165,7 +165,7 @@ def _seed(case: OlderCase) -> int:
     return zlib.crc32(case.name.encode())
 
 
-def make_faulty(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def make_faulty(folder: Path, **payload: Any) -> dict[str, Any]:
     """In a worker: put a fault into a model, and convert it.
 
     Args:

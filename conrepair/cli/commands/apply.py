@@ -15,7 +15,7 @@ from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model, to_json
+from conrepair.frameworks.model import Model
 from conrepair.networks.tvm import imported_model
 from conrepair.pipeline.options import repair_folder
 from conrepair.pipeline.verbs import is_build
@@ -62,12 +62,11 @@ def _apply_to_model(path: Path, model: Model, folder: Path, seconds: float, *, q
     converted = path.with_name(CONVERTED)
     if model.sha256 != target_hash and converted.is_file():
         raise UsageError(f"the patch is for {converted}, which a target was converted to; name that.")
-    payload = {"patch": str(path.absolute()), "model": to_json(model)}
+    payload = {"patch": path.absolute(), "model": model}
     needs = framework_needs(model.framework)
     output = run_output(folder, "repair")
-    with _done("patch", payload, needs, seconds, quiet=quiet) as (value, made), output.write() as temporary:
+    with _done("patch", payload, needs, seconds, quiet=quiet) as (name, made), output.write() as temporary:
         shutil.copytree(made, temporary)
-    name = value["made"]
     for written in [*([name] if name else []), *([RECIPE] if patch.recipe is not None else [])]:
         say(f"written: {folder / written}")
     if name:
@@ -82,7 +81,7 @@ def _apply_to_build(
     change = read_build_patch(path, build)
     imported = imported_model(build, model)
     values, batch = changed_options(build, change)
-    payload = {"model": to_json(imported), "backend": "tvm", "options": values, "batch_size": batch}
+    payload = {"model": imported, "backend": "tvm", "options": values, "batch_size": batch}
     needs = framework_needs(imported.framework) | {"tvm"}
     output = run_output(folder, "repair")
     with _done("compile", payload, needs, seconds, quiet=quiet) as (_, made), output.write() as temporary:
@@ -95,7 +94,7 @@ def _apply_to_build(
 @contextlib.contextmanager
 def _done(
     kind: str, payload: dict[str, Any], needs: frozenset[str], seconds: float, *, quiet: bool
-) -> Iterator[tuple[dict[str, Any], Path]]:
+) -> Iterator[tuple[Any, Path]]:
     """Do a job in a worker; what it returned, and the folder of what it made, which is gone after the block.
 
     Raises:

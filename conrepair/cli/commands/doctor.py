@@ -219,7 +219,7 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, DoctorLi
             if isinstance(outcome, Failure):
                 findings[name] = DoctorLine(name, _FAILS, str(outcome), _reinstall(_PROBES[name]))
             else:
-                findings[name] = DoctorLine(name, _TRIED, str(outcome.value["detail"]))
+                findings[name] = DoctorLine(name, _TRIED, str(outcome.value))
             stage.advance(name)
         for name in GPU_PROBES:
             if name not in _PROBES or (name in findings and findings[name].works):
@@ -235,5 +235,5 @@ def _about_gpu(name: str, workers: Workers, folder: Path) -> DoctorLine:
     outcome = workers.call(job)
     if isinstance(outcome, Failure):
         return DoctorLine(f"gpu {name}", _FAILS, str(outcome), _GPU_FAILS)
-    state, detail = str(outcome.value["state"]), str(outcome.value["detail"])
+    state, detail = map(str, outcome.value)
     return DoctorLine(f"gpu {name}", state, detail, _GPU_FAILS if state == _FAILS else "")

@@ -11,10 +11,12 @@ from typing import Any
 from conrepair.cases.bisection import Reduced, smallest_failing
 from conrepair.engine.scheduler import Result, Runner, Task
 from conrepair.frameworks.formats import framework_needs
-from conrepair.frameworks.model import Model, to_json
+from conrepair.frameworks.model import Model
+from conrepair.jobs.values import ConversionStep, Outlined
 from conrepair.repairs.conversion.likeness import same_failure
 from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop
+from conrepair.report.row_paths import placed, resolved_in
 from conrepair.runtime.workers import Failure
 
 _TRIES = 60
@@ -31,7 +33,7 @@ class GraphPiece:
         nodes: Places; None for all.
     """
 
-    model: dict[str, Any]
+    model: Model
     nodes: tuple[int, ...] | None
 
 
@@ -71,15 +73,15 @@ class Attempts:
         outlined = self._outline(model)
         if isinstance(outlined, Failure):
             return replace(stop, note=f"the graph can't be cut: {outlined}"), None
-        proto, nodes = outlined
-        whole = GraphPiece(proto, None)
+        nodes = outlined.nodes
+        whole = GraphPiece(outlined.model, None)
         here = self.failure_of(whole, steps, run=run)
         if here is None or not same_failure(here, failure):
             said = "doesn't fail" if here is None else f"fails otherwise: {here}"
             return replace(stop, note=f"with its functions inlined and its sizes declared, the graph {said}"), None
 
         def fails(places: Sequence[int]) -> bool:
-            found = self.failure_of(GraphPiece(proto, tuple(places)), steps, run=run)
+            found = self.failure_of(GraphPiece(outlined.model, tuple(places)), steps, run=run)
             return found is not None and same_failure(found, failure)
 
         found = self._named(nodes, failure, fails) or smallest_failing(
@@ -95,21 +97,16 @@ class Attempts:
             seconds=time.monotonic() - started,
             exact=found.exact,
         )
-        return stop, GraphPiece(proto, found.places)
+        return stop, GraphPiece(outlined.model, found.places)
 
     def failure_of(self, piece: GraphPiece, steps: Sequence[RouteStep], *, run: bool) -> Failure | None:
         """How converters fail on a piece, one after the other; None where they don't."""
         payload = {
             "model": piece.model,
-            "nodes": None if piece.nodes is None else list(piece.nodes),
-            "steps": [
-                {
-                    "converter": step.converter.name,
-                    "options": step.converter.complete(step.options),
-                    "versions": step.converter.versions(),
-                }
-                for step in steps
-            ],
+            "nodes": piece.nodes,
+            "steps": tuple(
+                ConversionStep.of(step.converter, step.converter.complete(step.options)) for step in steps
+            ),
             "run": run,
         }
         last = steps[-1].converter
@@ -130,12 +127,12 @@ class Attempts:
                 return Reduced((place,), tries, exact=True)
         return None
 
-    def _outline(self, model: Model) -> tuple[dict[str, Any], list[dict[str, str]]] | Failure:
-        result = self._result("outline", {"model": to_json(model.bare)}, frozenset({"onnx"}))
+    def _outline(self, model: Model) -> Outlined | Failure:
+        result = self._result("outline", {"model": model.bare}, frozenset({"onnx"}))
         if result.entry is None:
             return result.failure or Failure("refused", "Blocked", "nothing was made")
-        path = str(result.entry.folder / result.entry.result["model"]["path"])
-        return result.entry.result["model"] | {"path": path}, result.entry.result["nodes"]
+        made = result.entry.read(Outlined)
+        return replace(made, model=placed(made.model, resolved_in(result.entry.folder)))
 
     def _result(self, kind: str, payload: dict[str, Any], needs: frozenset[str]) -> Result:
         self._count += 1

@@ -9,7 +9,7 @@ from conrepair.data.input_range import InputRange
 from conrepair.data.pictures.byte_pictures import Preparation, in_words, taken_apart
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.engine.scheduler import Task
-from conrepair.frameworks.model import from_json, to_json
+from conrepair.jobs.values import LikelyRecipe
 from conrepair.pipeline.datasets import with_ranges
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
@@ -29,15 +29,15 @@ def prepare_pictures(state: RunState) -> None:
     for name, entry in state.all_made("prepare pictures", tasks).items():
         if entry is None:
             continue
-        if entry.result["recipe"] is None:
+        found = entry.read(LikelyRecipe)
+        if found.recipe is None:
             state.notes.append(f"{name} or its source takes bytes, and no usual preparation makes the data of such")
             continue
-        recipe = from_json(Recipe, entry.result["recipe"])
         subject = state.subject(name)
-        _tell(state, subject, recipe, entry.result["error"])
+        _tell(state, subject, found.recipe, found.error)
         whole, reals = _sides(state, subject) or (None, None)
         if whole is not None and reals is not None:
-            _fill_in(state, subject, Preparation(whole, reals, recipe))
+            _fill_in(state, subject, Preparation(whole, reals, found.recipe))
 
 
 def _fill_in(state: RunState, subject: Subject, found: Preparation) -> None:
@@ -83,10 +83,10 @@ def _task(state: RunState, subject: Subject) -> Task | None:
         limits = dataclasses.replace(data.limits, inputs=(_BYTES,), pictures=True)
         data = dataclasses.replace(data, samples=(sides[0],), limits=limits)
     payload = {
-        "source": to_json(reference.source.model.bare),
-        "target": to_json(subject.source.model.bare),
-        "bytes": to_json(sides[0]),
-        "reals": to_json(sides[1]),
-        "data": to_json(data),
+        "source": reference.source.model.bare,
+        "target": subject.source.model.bare,
+        "whole": sides[0],
+        "reals": sides[1],
+        "data": data,
     }
     return state.task(f"{subject.name}, preparation", "preparation", payload, reference.source, subject.source)

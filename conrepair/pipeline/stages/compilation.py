@@ -11,15 +11,15 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
 from conrepair.frameworks.formats import framework_needs
-from conrepair.frameworks.model import Model, to_json
-from conrepair.jobs.models import conversion_payload
+from conrepair.frameworks.model import LoadedModel, Model
+from conrepair.jobs.values import Compiled, ConversionStep
 from conrepair.pipeline.compiling import backend_options, plan_preparation
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.pipeline.sources import model_of, source_task
 from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.state import RunState
-from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.built import Built
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
@@ -104,7 +104,7 @@ def compile_task(
         runs: Whether the build is run afterwards, so that its device must be there.
     """
     payload = {
-        "model": to_json(model.bare),
+        "model": model.bare,
         "backend": config.name,
         "options": {**options, "check_device": runs},
         "batch_size": batch_size,
@@ -149,7 +149,7 @@ def build_model(
     return Built(
         folder=entry.folder,
         via=steps[-1].route if steps else "",
-        record=entry.result["build"],
+        record=entry.read(Compiled).build,
         source=subject.path,
     )
 
@@ -157,6 +157,7 @@ def build_model(
 def _converted(
     source: LoadedModel, conversion: Conversion, inputs: tuple[TensorSpec, ...], session: Session, timeout: float
 ) -> LoadedModel:
-    payload = conversion_payload(source.model, conversion.step, conversion.options, inputs)
+    step = ConversionStep.of(conversion.step, conversion.options)
+    payload = {"model": source.model.bare, "step": step, "inputs": inputs}
     task = Task(conversion.name, "convert", lambda _: payload, needs=conversion.step.needs, timeout=timeout)
     return model_of(session.made(task))

@@ -8,7 +8,7 @@ from typing import Any
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.place import make_environments
 from conrepair.engine.scheduler import Task
-from conrepair.jobs.models import conversion_payload
+from conrepair.jobs.values import ConversionStep
 from conrepair.pipeline.plan import Conversion, plan_conversions
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.state import RunState
@@ -48,7 +48,8 @@ def conversion_task(
     def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
         parent = model_of(entries[conversion.parent])
         data = state.data_for(subject, parent) if calibrates else None
-        return conversion_payload(parent.model, step, conversion.options, inputs, data)
+        told = ConversionStep.of(step, conversion.options, data)
+        return {"model": parent.model.bare, "step": told, "inputs": inputs}
 
     task = Task(
         conversion.name,

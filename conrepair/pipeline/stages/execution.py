@@ -10,14 +10,15 @@ from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.engine.place import make_environments
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.formats import RECORDED, framework_needs
-from conrepair.frameworks.model import to_json
+from conrepair.frameworks.model import LoadedModel
+from conrepair.jobs.values import Compiled, RunRecord, RunRequest
 from conrepair.pipeline.compiling import backend_options
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import AS_IT_IS, BackendChoice
 from conrepair.pipeline.stages.compilation import backends_of, compile_task
 from conrepair.pipeline.stages.state import RunState, problem_of
-from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.reach import CONFINED
@@ -85,17 +86,17 @@ def _refused(state: RunState, item: Execution, executed: Sequence[Execution]) ->
     """The numbers of samples that a target fails with, and its reference doesn't, in words."""
     if item.result is None or item.result.entry is None or item.kind != "target":
         return ""
-    ran = item.result.entry.result
+    refused = item.result.entry.read(RunRecord).refused
     one = next((other for other in executed if other.kind == "reference" and other.model == item.reference), None)
-    if not ran["refused"] or one is None or one.source is None or one.result is None or one.result.entry is None:
+    if not refused or one is None or one.source is None or one.result is None or one.result.entry is None:
         return ""
-    most = max(map(int, ran["refused"]))
-    others = {"batch_size": most, "limit": most, "other_batches": True}
-    payload = execution_of(state, state.subject(one.model), one.source, one.on) | others
-    task = _execution_task(state, f"{one.task}, other batches", one.source, payload)
+    most = max(refused)
+    request = execution_of(state, state.subject(one.model), one.source, one.on)
+    request = dataclasses.replace(request, batch_size=most, limit=most, other_batches=True)
+    task = _execution_task(state, f"{one.task}, other batches", one.source, request)
     entry = state.made(task)
-    known = {} if entry is None else entry.result["refused"]
-    left = {int(size): words for size, words in ran["refused"].items() if size not in known}
+    known = {} if entry is None else entry.read(RunRecord).refused
+    left = {size: words for size, words in refused.items() if size not in known}
     if not left or entry is None:
         return ""
     listed = ", ".join(map(str, sorted(left)))
@@ -107,10 +108,10 @@ def _baked(state: RunState, item: Execution) -> str:
     """What in a target's file holds it to one number of samples, in words; "" where that isn't found."""
     if item.source is None:
         return ""
-    payload = execution_of(state, state.subject(item.model), item.source, item.on)
-    task = state.task(f"{item.task}, shapes", "baked", payload, item.source)
+    request = execution_of(state, state.subject(item.model), item.source, item.on)
+    task = state.task(f"{item.task}, shapes", "baked", {"request": request}, item.source)
     entry = state.made(task)
-    return "" if entry is None else str(entry.result["words"])
+    return "" if entry is None else entry.read(str)
 
 
 def _tell_files(state: RunState, executed: Sequence[Execution]) -> None:
@@ -136,13 +137,12 @@ def _tell_matching(state: RunState, item: Execution) -> None:
     """
     if item.result is None or item.result.entry is None:
         return
-    ran, seconds = item.result.entry.result, state.settings.compiled_seconds
-    told = ran.get("matching", {})
-    lines = [*told.get("guesses", ()), *(told.get("others", ()) if item.kind == "reference" else ())]
-    if seconds is not None and ran["count"] < ran.get("samples", 0):
+    ran, seconds = item.result.entry.read(RunRecord), state.settings.compiled_seconds
+    lines = [*ran.matching.guesses, *(ran.matching.others if item.kind == "reference" else ())]
+    if seconds is not None and ran.count < ran.samples:
         lines.append(
-            f"ran on {ran['count']} of {ran['samples']} samples on {item.backend}, as each takes "
-            f"{ran['run_seconds'] / ran['count']:.1f} s there and `limits.compiled_seconds` is {seconds:g}"
+            f"ran on {ran.count} of {ran.samples} samples on {item.backend}, as each takes "
+            f"{ran.run_seconds / ran.count:.1f} s there and `limits.compiled_seconds` is {seconds:g}"
         )
     for line in lines:
         if (note := f"{item.row_name.removesuffix('/source')}: {line}") not in state.notes:
@@ -208,8 +208,8 @@ def plan_execution(state: RunState, subject: Subject, executed: Execution, tasks
         return
     try:
         options = backend_options(config)
-        payload = execution_of(state, subject, source, config, options)
-        payload["other_batches"] = executed.kind == "target"
+        request = execution_of(state, subject, source, config, options)
+        request = dataclasses.replace(request, other_batches=executed.kind == "target")
         if config.name in COMPILERS and config.in_release is None:
             build = compile_task(
                 f"{task_name}, build",
@@ -222,18 +222,16 @@ def plan_execution(state: RunState, subject: Subject, executed: Execution, tasks
             tasks.append(state.kept(build))
             executed.build_task = build.name
             if state.settings.compiled_seconds is not None:
-                payload["spend"] = state.settings.compiled_seconds
+                request = dataclasses.replace(request, spend=state.settings.compiled_seconds)
     except ConrepairError as error:
         executed.problem = Problem.of(error)
         return
-    tasks.append(_execution_task(state, task_name, source, payload, executed.build_task))
+    tasks.append(_execution_task(state, task_name, source, request, executed.build_task))
     executed.task = task_name
     if executed.kind == "reference" and config == backends_of(subject, original)[0]:
-        second = payload | {
-            "backend": "libraries",
-            "options": {"second_opinion": True},
-            "limit": _SECOND_OPINION_SAMPLES,
-        }
+        second = dataclasses.replace(
+            request, backend="libraries", options={"second_opinion": True}, limit=_SECOND_OPINION_SAMPLES
+        )
         executed.second_task = f"{task_name}, second opinion"
         tasks.append(_execution_task(state, executed.second_task, source, second))
 
@@ -245,24 +243,24 @@ def _recorded_task(state: RunState, subject: Subject, name: str, source: LoadedM
     beside = [other for other in state.subjects if other.reference == subject.reference and other is not subject]
     known = [other.source.description.outputs for other in beside if other.source is not None]
     payload = {
-        "model": to_json(source.model),
-        "outputs": [spec.name for spec in known[0]] if known else [],
+        "model": source.model,
+        "outputs": tuple(spec.name for spec in known[0]) if known else (),
         "samples": subject.dataset.count // state.steps_of(subject),
     }
     return state.task(name, "recorded", payload)
 
 
 def _execution_task(
-    state: RunState, name: str, source: LoadedModel, payload: dict[str, Any], build_task: str | None = None
+    state: RunState, name: str, source: LoadedModel, request: RunRequest, build_task: str | None = None
 ) -> Task:
     def complete(entries: Mapping[str, Entry]) -> dict[str, Any]:
         if build_task is None:
-            return payload
+            return {"request": request}
         entry = entries[build_task]
-        build = {"path": str(entry.folder), "sha256": entry.result["sha256"]}
-        return payload | {"options": payload["options"] | {"build": build}}
+        build = {"path": str(entry.folder), "sha256": entry.read(Compiled).sha256}
+        return {"request": dataclasses.replace(request, options={**request.options, "build": build})}
 
-    on = BackendChoice(name=payload["backend"], options=payload["options"])
+    on = BackendChoice(name=request.backend, options=request.options)
     device, elsewhere = backend(on.name).reach(on.options), on.in_release
     needs = framework_needs(source.model.framework) if build_task is None else frozenset({on.name})
     needs = needs if elsewhere is None else elsewhere.needs
@@ -287,7 +285,7 @@ def execution_of(
     source: LoadedModel,
     config: BackendChoice,
     options: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> RunRequest:
     """What the job is told that runs a model on a backend.
 
     Args:
@@ -298,14 +296,13 @@ def execution_of(
         options: Of the backend; the choice's own when None.
     """
     data, recipe = state.data_for(subject, source)
-    return {
-        "model": to_json(source.model.bare),
-        "backend": config.name,
-        "options": dict(config.options if options is None else options),
-        "data": to_json(data),
-        "recipe": None if recipe is None else dataclasses.asdict(recipe),
-        "batch_size": subject.batch_size,
-        "steps": state.steps_of(subject),
-        "rows": state.rows_of(subject),
-        "limit": None,
-    }
+    return RunRequest(
+        model=source.model.bare,
+        backend=config.name,
+        options=config.options if options is None else options,
+        data=data,
+        recipe=recipe,
+        batch_size=subject.batch_size,
+        steps=state.steps_of(subject),
+        rows=state.rows_of(subject),
+    )

@@ -13,8 +13,10 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
-from conrepair.frameworks.model import from_json, to_json
+from conrepair.frameworks.model import LoadedModel
+from conrepair.jobs.values import Compiled
 from conrepair.judging.arithmetic import FLOAT32
+from conrepair.localization.result import Localization
 from conrepair.pipeline.evaluation import Execution, computes_in
 from conrepair.pipeline.stages.localizing import (
     fed_model,
@@ -27,11 +29,11 @@ from conrepair.pipeline.stages.localizing import (
     with_localization,
 )
 from conrepair.pipeline.stages.state import RunState
-from conrepair.pipeline.subject import LoadedModel
 from conrepair.report.result import Compared, LocalizedTarget, Problem, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import HashedPath
 from conrepair.runtime.reach import CONFINED
+from conrepair.runtime.typed import typed
 
 _WORST = 5  # samples
 _MOST_READ = 2**26  # weights
@@ -126,7 +128,7 @@ def _is_read_soon(source: LoadedModel | None) -> bool:
 
 def _unobservable(item: Execution) -> Problem | None:
     """Why the kernels of a build can't be compared with its model's layers."""
-    why = "" if item.build is None else unobservable(item.build.result["build"])
+    why = "" if item.build is None else unobservable(item.build.read(Compiled).build)
     return (
         Problem(message=f"the layers of the build can't be compared: {why}", exit_code=ExitCode.MODEL_LOAD)
         if why
@@ -211,9 +213,8 @@ def _compared(state: RunState, item: Execution) -> Compared:
         raise ValueError("nothing to localize")
     if item.build is None:
         return Compared(reference.source.model, item.source.model)
-    return Compared(
-        item.source.model, _compiled(state, item).model, str(item.build.folder), item.build.result["sha256"]
-    )
+    build = item.build.read(Compiled)
+    return Compared(item.source.model, _compiled(state, item).model, str(item.build.folder), build.sha256)
 
 
 def _compiled(state: RunState, item: Execution) -> LoadedModel:
@@ -256,8 +257,9 @@ def localization_task(
     else:
         first, latent, static = (), False, False
         loaded = item.source, _compiled(state, item)
-        inputs = tuple(from_json(TensorSpec, spec) for spec in item.build.result["build"]["inputs"])
-        build = HashedPath(str(item.build.folder), item.build.result["sha256"])
+        made = item.build.read(Compiled)
+        inputs = tuple(typed(TensorSpec, spec) for spec in made.build["inputs"])
+        build = HashedPath(str(item.build.folder), made.sha256)
         one = fed_model(state, target, item.source, photos=count)
         two = fed_model(state, target, loaded[1], inputs=inputs, photos=count, build=build)
         device = backend(item.on.name).reach(item.on.options)
@@ -268,7 +270,7 @@ def localization_task(
         options = dataclasses.replace(options, tolerance=known)
     counts, by_files = options.latent_counts or latent, options.static or static
     options = dataclasses.replace(options, latent_counts=counts, static=by_files)
-    payload = {"source": one, "target": two, "options": to_json(options)}
+    payload = {"source": one, "target": two, "options": options}
     what = " by the files" if static else " of other samples" if first else ""
-    more["parts"] = lambda value: value["localization"]["seconds"]
+    more["parts"] = lambda value: typed(Localization, value).seconds
     return state.task(f"{item.looked_at}, localization{what}", "localize", payload, *loaded, **more)

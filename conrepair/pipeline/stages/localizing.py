@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from conrepair.data.feeds import sample_order
 from conrepair.data.synthetic import SyntheticRange
@@ -12,7 +11,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Result
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.verdict import Verdict
-from conrepair.frameworks.model import from_json, to_json
+from conrepair.frameworks.model import LoadedModel
 from conrepair.judging.arithmetic import arithmetic_of
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
@@ -21,7 +20,7 @@ from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.stages.state import RunState, problem_of
-from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import HashedPath, sha256_of
@@ -33,8 +32,7 @@ def outcome(result: Result, compared: Compared) -> LocalizedTarget:
     """What became of a task that looked into a model, beside what it's compared with: one step, or a problem."""
     if result.entry is None:
         return LocalizedTarget(problem=problem_of(result))
-    found = from_json(Localization, result.entry.result["localization"])
-    return LocalizedTarget(steps=(LocalizedStep(compared, found),))
+    return LocalizedTarget(steps=(LocalizedStep(compared, result.entry.read(Localization)),))
 
 
 def rows_to_localize(
@@ -141,7 +139,7 @@ def fed_model(
     photos: int = 0,
     first: tuple[int, ...] = (),
     build: HashedPath | None = None,
-) -> dict[str, Any]:
+) -> FedModel:
     """One of the two models, as the job takes it.
 
     Args:
@@ -156,17 +154,14 @@ def fed_model(
     data, recipe = state.data_for(subject, source)
     files = () if subject.dataset is None else subject.dataset.photos
     chosen = [files[place] for place in sample_order(first, len(files))[:photos]] if files else []
-    fed: dict[str, Any] = to_json(
-        FedModel(
-            source.model.bare,
-            subject.open_sizes_filled(source) if inputs is None else inputs,
-            dataclasses.replace(data, first=first),
-            recipe,
-            tuple(HashedPath(str(path), sha256_of(path)) for path in chosen),
-            build,
-        )
+    return FedModel(
+        source.model.bare,
+        subject.open_sizes_filled(source) if inputs is None else inputs,
+        dataclasses.replace(data, first=first),
+        recipe,
+        tuple(HashedPath(str(path), sha256_of(path)) for path in chosen),
+        build,
     )
-    return fed
 
 
 def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange | None) -> Options:

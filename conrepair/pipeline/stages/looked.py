@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from conrepair.backends.all_backends import backend
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
-from conrepair.frameworks.model import to_json
+from conrepair.jobs.values import Rounding
 from conrepair.judging.arithmetic import FLOAT32
 from conrepair.pipeline.evaluation import Execution, Looked, computes_in, evaluate
 from conrepair.pipeline.settings import DEPLOYED
@@ -123,7 +123,7 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
         and state.steps_of(state.subject(item.model)) == 1  # layers are looked at one step at a time
     }
     for place, entry in state.all_made("measure rounding", tasks).items():
-        executed[place].rounding = entry if entry is not None and entry.result["runs"] else None
+        executed[place].rounding = entry if entry is not None and entry.read(Rounding).runs else None
     return any(executed[place].rounding is not None for place in tasks)
 
 
@@ -134,7 +134,7 @@ def _rounding_task(state: RunState, item: Execution, arithmetic: str) -> Task:
     options = options_of(state.settings, None, subject.limits)
     tolerance = dataclasses.replace(options.tolerance, arithmetic=arithmetic)
     options = dataclasses.replace(options, tolerance=tolerance)
-    payload = {"source": fed_model(state, subject, item.source), "options": to_json(options)}
+    payload = {"source": fed_model(state, subject, item.source), "options": options}
     return state.task(f"{item.row_name}, rounding", "rounding", payload, item.source)
 
 
@@ -159,7 +159,7 @@ def _name_optimizers(state: RunState, executed: Sequence[Execution], rows: Seque
     }
     found = list(rows)
     for place, entry in state.all_made("name optimizations", tasks).items():
-        names = [] if entry is None else entry.result["names"]
+        names = () if entry is None else entry.read(tuple[str, ...])
         if names:
             off = " and ".join(f"`{name}`" for name in names)
             words = f"{rows[place].reason}; with {off} of ONNX Runtime off it gives what the file says"
@@ -171,5 +171,5 @@ def _optimizers_task(state: RunState, item: Execution) -> Task:
     subject, source = state.subject(item.model), item.source
     if source is None:
         raise ValueError("what didn't run can't be wrong")
-    payload = execution_of(state, subject, source, item.on)
-    return state.task(f"{item.row_name}@{item.backend}, optimizations", "optimizers", payload, source)
+    request = execution_of(state, subject, source, item.on)
+    return state.task(f"{item.row_name}@{item.backend}, optimizations", "optimizers", {"request": request}, source)

@@ -6,7 +6,6 @@ from typing import Any
 
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.detect import hides_inputs
-from conrepair.frameworks.model import from_json, to_json
 from conrepair.networks.synthetic_inputs import ChosenValues, Reader
 from conrepair.pipeline.datasets import Dataset, with_ranges
 from conrepair.pipeline.recipes import sized_recipe
@@ -97,7 +96,7 @@ def draw(state: RunState) -> None:
         if entry is None:
             state.notes.append(f"{name}: nothing could be found out about which inputs it's made for")
             continue
-        chosen = from_json(ChosenValues, entry.result["chosen"])
+        chosen = entry.read(ChosenValues)
         state.tell(*chosen.notes)
         for subject in groups[name]:
             if subject.dataset is not None:
@@ -117,11 +116,10 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
         raise ValueError("nothing is drawn")
     samples = state.data_for(group[0], first)[0].samples
     layers = state.settings.layers
-    targets = [Reader(model.model.bare, subject.open_sizes_filled(model)) for subject, model in made[1:]]
     payload = {
-        "source": to_json(Reader(first.model.bare, samples)),
-        "targets": [to_json(target) for target in targets],
-        "limits": to_json(dataset.limits),
+        "source": Reader(first.model.bare, samples),
+        "targets": tuple(Reader(model.model.bare, subject.open_sizes_filled(model)) for subject, model in made[1:]),
+        "limits": dataset.limits,
         "count": dataset.count,
         "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),
     }

@@ -21,11 +21,14 @@ from conrepair.pipeline.stages.localize import localization_task, localized, mod
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
 from conrepair.repairs.conversion.remedies import Remedy, RouteStep
+from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import RepairedTarget, Row
 from conrepair.report.row_paths import placed, resolved_in
+from conrepair.runtime.store import Entry
+from conrepair.runtime.typed import typed
 
 _MOST = 8  # ways that are named
 _UP = "the time was up"
@@ -101,7 +104,7 @@ def _with_repair(row: Row, result: Result) -> Row:
     """A row of a target with what became of its repair."""
     if result.entry is None:
         return dataclasses.replace(row, repaired=RepairedTarget(problem=problem_of(result)))
-    repair = placed(from_json(RepairResult, result.entry.result["repair"]), resolved_in(result.entry.folder))
+    repair = placed(result.entry.read(RepairResult), resolved_in(result.entry.folder))
     return dataclasses.replace(row, repaired=RepairedTarget(result=repair))
 
 
@@ -232,12 +235,6 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
 def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
     wanted = state.settings.repair
-    own: dict[str, Any] = {
-        "seconds": wanted.seconds,
-        "unseen": wanted.unseen,
-        "edits": wanted.edits and list(wanted.edits),
-        "bake_recipe": wanted.bake_recipe,
-    }
     count = state.settings.layers.samples + state.settings.repair.unseen
     found = row.localized.result
     first = () if found is None else found.first
@@ -246,19 +243,31 @@ def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
     dataset = state.subject(item.model).dataset
     labels = () if dataset is None else dataset.labels
     labels = tuple(labels[place] for place in sample_order(first, len(labels))[:count]) if labels else ()
-    own["labels"] = labels if any(label is not None for label in labels) else ()
+
+    def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        asked = dict(task.payload(entries))
+        options = RepairOptions(
+            localization=asked["options"],
+            seconds=wanted.seconds,
+            unseen=wanted.unseen,
+            edits=None if wanted.edits is None else frozenset(wanted.edits),
+            bake_recipe=wanted.bake_recipe,
+            labels=labels if any(label is not None for label in labels) else (),
+        )
+        return asked | {"options": options}
+
     return dataclasses.replace(
         task,
         name=f"{item.looked_at}, repair",
         kind="repair",
-        payload=lambda entries: {**task.payload(entries), **own},
+        payload=payload,
         timeout=state.settings.seconds + state.settings.repair.seconds,
         continues=True,
         parts=_parts,
     )
 
 
-def _parts(value: Mapping[str, Any]) -> Mapping[str, float]:
+def _parts(value: Any) -> Mapping[str, float]:
     """How long localizing what is left took, where the target was changed."""
-    result = value["repair"]
-    return {"localize what is left": sum(result["after"]["seconds"].values())} if result["edits"] else {}
+    result = typed(RepairResult, value)
+    return {"localize what is left": sum(result.after.seconds.values())} if result.edits else {}

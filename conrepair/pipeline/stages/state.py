@@ -15,13 +15,14 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result, Runner, Task
 from conrepair.frameworks.formats import framework_needs
+from conrepair.frameworks.model import LoadedModel
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.recipes import sized_recipe
 from conrepair.pipeline.settings import STEPS, Settings
 from conrepair.pipeline.sources import model_of
-from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.progress import ProgressDisplay

@@ -60,7 +60,7 @@ def test_a_fault_goes_with_its_application(network: Generated, tmp_path: Path) -
 def test_the_smallest_case(network: Generated, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(faulty_passes, "generated", lambda *_: network)
     monkeypatch.setattr(faulty_passes, "switches", few_switches)
-    found = faulty_passes.run({"case": vars(plan((11,))[0])}, tmp_path)
+    found = faulty_passes.run(tmp_path, case=vars(plan((11,))[0]))
     row = Row(plan((11,))[0], found.pop("status"), found.pop("words"), found)
     assert row.status == "measured"
     assert row.exact

@@ -29,7 +29,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
         jobs.append(job)
         if job.payload["name"] == "torchvision":
             return Failure("exception", "ImportError", "libjpeg isn't there")
-        return Success({"state": "works", "detail": "seen"}, 0.1)
+        return Success(("works", "seen") if job.function == "probe_gpu" else "seen", 0.1)
 
     monkeypatch.setattr(Workers, "call", call)
     return jobs
@@ -128,15 +128,15 @@ class _Driver:
 @pytest.mark.parametrize(
     ("code", "answer"),
     [
-        (0, {"state": "works", "detail": "NVIDIA H200"}),
-        (304, {"state": "fails", "detail": "cuInit gives 304: OS call failed or operation not supported on this OS"}),
+        (0, ("works", "NVIDIA H200")),
+        (304, ("fails", "cuInit gives 304: OS call failed or operation not supported on this OS")),
     ],
 )
 def test_a_driver_that_does_not_start_says_why(
-    code: int, answer: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code: int, answer: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu_probes.ctypes, "CDLL", lambda name: _Driver(code))
-    assert probe_gpu({"name": "driver"}, tmp_path) == answer
+    assert probe_gpu(tmp_path, "driver") == answer
 
 
 @pytest.mark.filterwarnings("ignore:Specified provider")  # as somebody's who has it, and no GPU
@@ -144,9 +144,9 @@ def test_a_provider_that_reaches_nothing_says_why(tmp_path: Path, monkeypatch: p
     import onnxruntime
 
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
-    answer = probe_gpu({"name": "onnxruntime"}, tmp_path)
-    assert answer["state"] == "missing"
-    assert answer["detail"].startswith("CUDAExecutionProvider: ")
+    answer = probe_gpu(tmp_path, "onnxruntime")
+    assert answer[0] == "missing"
+    assert answer[1].startswith("CUDAExecutionProvider: ")
 
 
 def test_a_runtime_of_tvm_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:

@@ -15,8 +15,10 @@ from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.engine.fingerprint import job_code
 from conrepair.engine.job_table import JOBS
 from conrepair.engine.scheduler import Scheduler
-from conrepair.frameworks.model import Model, to_json
-from conrepair.jobs.models import _with_declared_layouts, describe, execute
+from conrepair.frameworks.model import Model
+from conrepair.jobs.description import describe
+from conrepair.jobs.execution import execute, with_declared_layouts
+from conrepair.jobs.values import RunRequest
 from conrepair.pipeline.sources import source_task
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import SourceChangedError
@@ -29,10 +31,10 @@ SHAPE = ("batch", small.CHANNELS, small.HEIGHT, small.WIDTH)
 
 def test_a_model_that_was_replaced_is_not_described(tmp_path: Path) -> None:
     model = small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx"))
-    assert describe({"model": to_json(model)}, tmp_path)["description"]["opset"] == 17
+    assert describe(tmp_path, model).description.opset == 17
     small.onnx_convnet(tmp_path / "net.onnx", opset=13)
     with pytest.raises(SourceChangedError, match=r"net\.onnx was changed"):
-        describe({"model": to_json(model)}, tmp_path)
+        describe(tmp_path, model)
 
 
 @pytest.mark.parametrize("changed", ["model", "data"])
@@ -41,22 +43,14 @@ def test_outputs_of_what_was_replaced_are_not_used(tmp_path: Path, changed: str)
     np.save(tmp_path / "data.npy", small.images(3))
     data = DataReference("tensors", 3, str(tmp_path / "data.npy"), sha256_of(tmp_path / "data.npy"))
     data = dataclasses.replace(data, samples=(TensorSpec("image", SHAPE, "float32"),))
-    payload = {
-        "model": to_json(model),
-        "data": to_json(data),
-        "backend": "libraries",
-        "options": {},
-        "recipe": None,
-        "batch_size": 2,
-        "limit": None,
-    }
-    assert execute(payload, tmp_path)["count"] == 3
+    request = RunRequest(model=model, data=data, batch_size=2)
+    assert execute(tmp_path, request).count == 3
     if changed == "model":
         small.onnx_convnet(tmp_path / "net.onnx", opset=13)
     else:
         np.save(tmp_path / "data.npy", small.images(3, seed=1))
     with pytest.raises(SourceChangedError, match="was changed"):
-        execute(payload, tmp_path)
+        execute(tmp_path, request)
 
 
 @pytest.mark.timeout(60)
@@ -81,7 +75,7 @@ def test_such_a_failure_is_not_kept(tmp_path: Path) -> None:
 
 def layout_of(declared: tuple[Dimension, ...], found: tuple[Dimension, ...]) -> str | None:
     model = Model("onnx", "net.onnx", "", inputs=(TensorSpec("x", declared, "float32", layout="NCHW"),))
-    (spec,) = _with_declared_layouts((TensorSpec("x", found, "float32"),), model)
+    (spec,) = with_declared_layouts((TensorSpec("x", found, "float32"),), model)
     return spec.layout
 
 

@@ -1,4 +1,4 @@
-"""Which preparation of pictures lies between a model that takes bytes and one that takes numbers."""
+"""The jobs that choose what models are fed: values to draw, and the preparation of pictures between two models."""
 
 from __future__ import annotations
 
@@ -6,47 +6,68 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.pictures.byte_pictures import Preparation, likely_recipes
 from conrepair.data.pictures.recipe import Recipe
+from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Array, Runnable
+from conrepair.jobs.description import check_unchanged
+from conrepair.jobs.values import LikelyRecipe
 from conrepair.metrics.tensors import relative_error
+from conrepair.networks.synthetic_inputs import ChosenValues, Reader, choose_inputs
 from conrepair.runtime.errors import DataError
 
 _SAMPLES = 8
 
 
-def preparation(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def draw_inputs(
+    folder: Path, source: Reader, targets: tuple[Reader, ...], limits: SyntheticRange, count: int, batch: int
+) -> ChosenValues:
+    """Choose which inputs to draw for a model and what was made of it.
+
+    Args:
+        folder: Not used.
+        source: The model.
+        targets: What was made of it.
+        limits: What is known of the ranges.
+        count: How many samples there will be.
+        batch: How many at once.
+    """
+    chosen = choose_inputs(source, targets, limits, count, batch=batch)
+    check_unchanged(source.model, *(target.model for target in targets))
+    return chosen
+
+
+def preparation(
+    folder: Path, source: Model, target: Model, whole: TensorSpec, reals: TensorSpec, data: DataReference
+) -> LikelyRecipe:
     """Find the recipe by which two models' answers are nearest.
 
     Args:
-        payload: "source" and "target" (models), "bytes" and "reals" (their inputs), "data".
         folder: Not used.
-
-    Returns:
-        "recipe", and the relative L2 "error" that's left with it; "recipe" is None where no recipe can be fed.
+        source: One of which takes bytes, the other numbers.
+        target: The other one.
+        whole: The input of bytes.
+        reals: The input of numbers.
+        data: Samples.
     """
-    source, target = (_Side(from_json(Model, payload[side])) for side in ("source", "target"))
-    whole, reals = (from_json(TensorSpec, payload[side]) for side in ("bytes", "reals"))
-    data = from_json(DataReference, payload["data"])
+    sides = _Side(source), _Side(target)
     best: tuple[float, Recipe | None] = (math.inf, None)
     for recipe in likely_recipes():
         fed = dataclasses.replace(data, count=min(data.count, _SAMPLES), prepared=Preparation(whole, reals, recipe))
         try:
-            error = _apart(source.answers(fed), target.answers(fed))
+            error = _apart(*(side.answers(fed) for side in sides))
         except DataError:
             continue
         if error < best[0] or best[1] is None:
             best = error, recipe
     error, found = best
-    told = error if math.isfinite(error) else None
-    return {"recipe": None if found is None else dataclasses.asdict(found), "error": told}
+    return LikelyRecipe(found, error if math.isfinite(error) else None)
 
 
 class _Side:

@@ -1,0 +1,63 @@
+"""The jobs that repair a target, and make the edits of a patch again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conrepair.editors.operation import NotEditableError
+from conrepair.frameworks.model import Model
+from conrepair.jobs.description import check_unchanged
+from conrepair.localization.fed_model import FedModel
+from conrepair.repairs.build import repair_build
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.patch import read_patch
+from conrepair.repairs.repair import apply_patch, repair_models
+from conrepair.repairs.result import RepairResult
+from conrepair.report.row_paths import placed, relative_to
+from conrepair.runtime.errors import DataError
+from conrepair.runtime.handing_on import take
+from conrepair.runtime.journal import Journal
+
+
+def repair(
+    folder: Path, source: FedModel, target: FedModel, options: RepairOptions, journal: Path, whose: str
+) -> RepairResult:
+    """Repair a target in its own format.
+
+    Args:
+        folder: Receives the repaired model and its patch; paths in the result are relative to it.
+        source: The model that is right.
+        target: The model in question.
+        options: What it may take.
+        journal: Folder that the search is kept in until it's finished.
+        whose: Tells this run from others that have the journal.
+    """
+    kept = Journal(journal, whose)
+    if target.build is None:
+        result = repair_models(source, target, folder, options, kept, looked=take())
+    else:
+        result = repair_build(source, target, folder, options, kept)
+    check_unchanged(source.model, target.model)
+    return placed(result, relative_to(folder))
+
+
+def patch(folder: Path, patch: Path, model: Model) -> str | None:
+    """Write the changed copy, and the recipe that the patch sets.
+
+    Args:
+        folder: Receives them.
+        patch: The file.
+        model: What it's made in.
+
+    Returns:
+        The copy's name; None where the patch changes nothing in the file.
+
+    Raises:
+        DataError: if the patch is for another model, or names what that hasn't.
+    """
+    found, wanted = read_patch(patch)
+    try:
+        made = apply_patch(found, wanted, model, folder)
+    except NotEditableError as error:
+        raise DataError(f"{patch} can't be applied to {model.path}: {error}") from error
+    return None if made is None else Path(made.path).name
