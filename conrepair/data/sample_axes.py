@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,26 +36,27 @@ def sample_axes(inputs: Sequence[TensorSpec]) -> tuple[int | None, ...]:
     Args:
         inputs: Of one model.
     """
-    found = _by_symbols(inputs)
+    found = _by_symbols(tuple(tuple(spec.shape) for spec in inputs))
     return tuple(
         axis if spec.sample_axis is None else spec.sample_axis for spec, axis in zip(inputs, found, strict=True)
     )
 
 
-def _by_symbols(inputs: Sequence[TensorSpec]) -> tuple[int | None, ...]:
-    keys = [[_key(size, axis) for axis, size in enumerate(spec.shape)] for spec in inputs]
-    fronts = [spec.shape[0] if spec.shape else None for spec in inputs]
+@lru_cache(256)  # the same models are asked for wherever they're fed
+def _by_symbols(shapes: tuple[tuple[Dimension, ...], ...]) -> tuple[int | None, ...]:
+    keys = [[_key(size, axis) for axis, size in enumerate(shape)] for shape in shapes]
+    fronts = [shape[0] if shape else None for shape in shapes]
     chosen = _called_so(keys)
     if chosen is None:
         lengths = [isinstance(size, str) and _is_length(size) for size in fronts]
         if None not in fronts and (len(set(fronts)) == 1 or all(isinstance(size, str) for size in fronts)):
             chosen = _most_shared(keys) if any(lengths) else None
             if chosen is None:
-                return (0,) * len(inputs)
+                return (0,) * len(shapes)
         else:
             chosen = _most_shared(keys)
     if chosen is None:
-        return (None,) * len(inputs)
+        return (None,) * len(shapes)
     elsewhere = {key for item in keys for key in item[1:]}
     in_front = all(chosen not in item[1:] for item in keys)
     return tuple(

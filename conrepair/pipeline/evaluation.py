@@ -271,7 +271,8 @@ def _row(
         if not own and problem.is_the_models:
             verdict = Verdict.UNDEPLOYABLE
     elif run is None:
-        reason = "not run (stage execute is off)"
+        off = "stage execute is off" if not settings.stages.execute else "its layers say enough"
+        reason = f"not run ({off})"
     elif item is reference:
         reason = "the specification"
     elif not settings.stages.evaluate:

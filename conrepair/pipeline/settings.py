@@ -89,6 +89,8 @@ class LayerSettings:
     Attributes:
         when: Which targets: those that differ, all, or those alone whose difference rounding or the budget of
             quantization excuses, or whose outputs tell nothing (or that the budget accuses, on drawn inputs).
+        first: Whether they're looked at before models run on all inputs, which then do only where a verdict may
+            depend on that.
         samples: Inputs that layers are compared on.
         batch_size: At once, for models that leave it open.
         latent: Whether faults that no input shows count as others do.
@@ -99,6 +101,7 @@ class LayerSettings:
     """
 
     when: Literal["different", "always", "excused"] = "different"
+    first: bool = False
     samples: int = 8
     batch_size: int = 4
     latent: bool = False
@@ -239,6 +242,7 @@ def layer_settings(options: Localize | Repair) -> Settings:
         **_judged_by(options, noise_margin=options.margin),
         layers=LayerSettings(
             when="always",
+            first=repair is None,
             samples=min(_LAYERS, options.count),
             batch_size=options.batch_size,
             latent=options.latent,

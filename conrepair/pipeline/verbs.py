@@ -27,7 +27,7 @@ from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.repairs.result import with_form
 from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder
-from conrepair.report.localization.about import About
+from conrepair.report.localization.about import About, about_row
 from conrepair.report.repair.summary import conversion_lines
 from conrepair.report.result import Row, RunKind
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
@@ -269,13 +269,12 @@ def localize_pair(asked: PairRequest, settings: Settings, session: Session) -> L
         compared = dataclasses.replace(compared, build=str(asked.target))
     row = dataclasses.replace(row, localized=row.localized.with_own(compared=compared, localization=found))
     looked = dataclasses.replace(looked, rows=(*looked.rows[:-1], row))
-    return Localized(localization=found, about=_about(row, looked), whole=partial(told, [looked]))
+    return Localized(localization=found, about=_about(looked), whole=partial(told, [looked]))
 
 
-def _about(row: Row, looked: Looked) -> About:
-    """The circumstances of a target's localization."""
-    compared, subjects = row.localized.steps[-1].compared, looked.subjects
-    return About(source=compared.source, target=compared.target, data=data_in_words(subjects[0], subjects))
+def _about(looked: Looked) -> About:
+    """The circumstances of the target's localization."""
+    return about_row(looked.rows[-1], data_in_words(looked.subjects[0], looked.subjects))
 
 
 def repair_pair(asked: PairRequest, settings: Settings, session: Session) -> Repaired:
@@ -312,7 +311,7 @@ def repair_pair(asked: PairRequest, settings: Settings, session: Session) -> Rep
             looked, found, told = _look_into(dataclasses.replace(asked, target=copy), settings, session)
             looked = _as_it_came(looked, found, changes, asked.target)
     row, whole = looked.rows[-1], partial(told, [looked])
-    return Repaired(before=found, about=_about(row, looked), repaired=row.repaired, whole=whole)
+    return Repaired(before=found, about=_about(looked), repaired=row.repaired, whole=whole)
 
 
 def _as_it_came(looked: Looked, found: Localization, changes: tuple[str, ...], target: Path) -> Looked:

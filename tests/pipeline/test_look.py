@@ -99,7 +99,7 @@ def test_a_repair_goes_on_from_it(tmp_path: Path, kinds: list[str]) -> None:
 def test_one_that_ends_its_worker_is_done_stage_by_stage(
     error: Exception, stages: bool, tmp_path: Path, kinds: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(*_: Any) -> None:
+    def failing(**_: Any) -> None:
         raise error
 
     monkeypatch.setattr(look, "look", failing)

@@ -40,12 +40,16 @@ def execute_sources(state: RunState) -> list[Execution]:
 
 def execute(state: RunState, subjects: Sequence[Subject]) -> list[Execution]:
     """Compile, and run models on every backend, with what's made of them."""
-    executed: list[Execution] = []
-    tasks: list[Task] = []
-    for subject in subjects:
-        executed += _plan_executions(state, subject, tasks)
+    executed, tasks = planned(state, subjects)
     run_executions(state, executed, tasks)
     return executed
+
+
+def planned(state: RunState, subjects: Sequence[Subject]) -> tuple[list[Execution], list[Task]]:
+    """What is to run on which backend, of models and what's made of them, and the tasks that do it."""
+    tasks: list[Task] = []
+    executed = [item for subject in subjects for item in _plan_executions(state, subject, tasks)]
+    return executed, tasks
 
 
 def run_executions(state: RunState, executed: Sequence[Execution], tasks: Sequence[Task]) -> None:

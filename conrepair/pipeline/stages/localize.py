@@ -183,8 +183,8 @@ def localized(
         asked: What each task is told besides, by the model's name: as in `localization_task`.
     """
     tasks = {item.looked_at: localization_task(state, item, **asked.get(item.looked_at, {})) for item in items}
-    state.run("localize", tasks.values())
     results = state.scheduler.results
+    state.run("localize", [task for task in tasks.values() if task.name not in results])
     return {item.looked_at: outcome(results[tasks[item.looked_at].name], _compared(state, item)) for item in items}
 
 

@@ -7,18 +7,21 @@ from collections.abc import Sequence
 
 from conrepair.backends.all_backends import backend
 from conrepair.engine.scheduler import Task
+from conrepair.evaluate.compare import Comparison
 from conrepair.evaluate.verdict import Verdict
-from conrepair.jobs.values import Rounding
+from conrepair.frameworks.formats import RECORDED
+from conrepair.jobs.values import Rounding, RunRecord
 from conrepair.judging.arithmetic import FLOAT32
 from conrepair.pipeline.evaluation import Execution, Looked, computes_in, evaluate
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
-from conrepair.pipeline.stages.execution import execute, execute_sources, execution_of
+from conrepair.pipeline.stages.execution import execute_sources, execution_of, planned, run_executions
 from conrepair.pipeline.stages.localizing import fed_model, options_of, unlocalized
 from conrepair.pipeline.stages.preparation import build, draw
 from conrepair.pipeline.stages.state import RunState
+from conrepair.pipeline.subject import Subject
 from conrepair.report.result import Row
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.reach import CONFINED
@@ -39,7 +42,10 @@ def look_at(state: RunState) -> Looked:
     plan(state)
     convert(state)
     prepare(state, models_of(state))
-    executed = execute(state, state.subjects)
+    executed, tasks = planned(state, state.subjects)
+    if state.settings.layers.first and (found := _by_layers(state, executed)) is not None:
+        return found
+    run_executions(state, executed, tasks)
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     if _measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
@@ -53,10 +59,75 @@ def look_at(state: RunState) -> Looked:
         from conrepair.pipeline.stages.localize import localize
 
         rows = localize(state, executed, rows)
-    notes = tuple(state.notes)
+    return _looked(state, executed, rows, pairs)
+
+
+def _looked(
+    state: RunState, executed: Sequence[Execution], rows: Sequence[Row], pairs: tuple[Comparison, ...]
+) -> Looked:
     return Looked(
-        subjects=tuple(state.subjects), executed=tuple(executed), rows=tuple(rows), pairs=pairs, notes=notes
+        subjects=tuple(state.subjects),
+        executed=tuple(executed),
+        rows=tuple(rows),
+        pairs=pairs,
+        notes=tuple(state.notes),
     )
+
+
+def _by_layers(state: RunState, executed: Sequence[Execution]) -> Looked | None:
+    """What layers alone say, where each target has one at fault by inputs that are drawn, which says it all.
+
+    A source that answers differently each time would have its own layers differ; inputs of the user's own are all
+    run, as it's of these that the user wants to know.
+
+    Args:
+        state: The run.
+        executed: What is to run.
+
+    Returns:
+        None where a verdict may depend on how outputs differ, on all inputs.
+    """
+    from conrepair.pipeline.stages.localize import localize
+
+    if not all(subject.drawn and _is_looked_into(subject) for subject in state.subjects):
+        return None
+    if not all(_is_steady(state, item) for item in executed if item.kind == "reference"):
+        return None
+    rows, pairs = evaluate(state.settings, executed, state.datasets)
+    rows = localize(state, executed, rows)
+    if not all(row.kind == "reference" or _is_at_fault(row) for row in rows):
+        return None
+    found = [row.localized.result for row in rows]
+    judged = [
+        row if one is None else dataclasses.replace(row, verdict=one.verdict, reason=one.reason)
+        for row, one in zip(rows, found, strict=True)
+    ]
+    return _looked(state, executed, judged, pairs)
+
+
+def _is_looked_into(subject: Subject) -> bool:
+    """Whether a model could be loaded, has layers, and keeps no state from one input to the next."""
+    source = subject.source
+    return source is not None and source.model.framework != RECORDED and not source.description.states
+
+
+def _is_steady(state: RunState, item: Execution) -> bool:
+    """Whether a model gives the same twice, as far as its first batch tells."""
+    if item.source is None:
+        return False
+    few = state.settings.layers.batch_size
+    request = execution_of(state, state.subject(item.model), item.source, item.on)
+    request = dataclasses.replace(request, batch_size=few, limit=few)
+    entry = state.made(state.task(f"{item.row_name}, twice", "execute", {"request": request}, item.source))
+    return entry is not None and entry.read(RunRecord).repeats
+
+
+def _is_at_fault(row: Row) -> bool:
+    """Whether a target's layers, and not its outputs alone, say that it's wrong."""
+    found, about = row.localized.result, row.ran.description
+    if found is None or about is None or found.verdict is not Verdict.FAULTY:
+        return False
+    return bool(found.faults) and len(found.layers) > len(about.outputs)
 
 
 def _check_labels(state: RunState) -> None:

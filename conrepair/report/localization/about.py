@@ -19,11 +19,13 @@ class About:
         source: The model that is right.
         target: The model in question; where that's a build, what was compiled.
         data: What was fed, in words.
+        whole: Whether outputs were compared on all inputs; where layers say enough, they aren't.
     """
 
     source: Model
     target: Model
     data: str = ""
+    whole: bool = True
 
 
 def has_overlay(model: Model) -> bool:
@@ -39,8 +41,19 @@ def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
         result: The run that it belongs to.
         place: Of the step; default: the last one.
     """
+    return about_row(row, result.datasets.get(row.reference, ""), place)
+
+
+def about_row(row: Row, data: str, place: int = -1) -> About:
+    """The same, of a row alone.
+
+    Args:
+        row: Of the target.
+        data: What was fed, in words.
+        place: Of the step; default: the last one.
+    """
     compared = row.localized.steps[place].compared
-    return About(source=compared.source, target=compared.target, data=result.datasets.get(row.reference, ""))
+    return About(source=compared.source, target=compared.target, data=data, whole=row.comparison is not None)
 
 
 FUSED = 48

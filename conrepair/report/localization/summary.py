@@ -63,7 +63,7 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
     advice = step_advice(result) if result.faults or result.options.static else verdict_advice(result, about)
     if advice:
         yield Text.assemble(("next: ", "bold"), advice)
-    yield from _remarks(result, folder)
+    yield from _remarks(result, folder, whole=about is None or about.whole)
 
 
 def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text | Padding]:
@@ -83,7 +83,7 @@ def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text
     yield _indented(Text.assemble(("next: ", "bold"), fault_advice(fault, about)))
 
 
-def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
+def _remarks(result: Localization, folder: Path | None, *, whole: bool) -> Iterator[Text]:
     sides = (("source", result.unmatched_source), ("target", result.unmatched_target))
     unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
     where = "in result.json, which -o FOLDER writes" if folder is None else "in result.json"
@@ -110,9 +110,8 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     files = "" if folder is None else f". Files: {printable(str(folder))}"
     cuts = "" if result.coverage is not None else f"{pairs} {_plural(pairs, 'tensor')} on "
     # Fewer than were drawn: whoever drew 32 wonders.
-    yield Text(
-        f"{cuts}{inputs} {_plural(inputs, 'input')} {took} (layers; outputs are compared on all inputs){files}"
-    )
+    others = "outputs are compared on all inputs" if whole else "they say enough, so no more inputs were run"
+    yield Text(f"{cuts}{inputs} {_plural(inputs, 'input')} {took} (layers; {others}){files}")
 
 
 def _coverage(coverage: Coverage, pairs: int) -> str:
