@@ -26,18 +26,13 @@ from conrepair.intake.models import model_file
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
 from conrepair.pipeline.model_inputs import check_inputs_file, model_inputs, save_inputs
-from conrepair.pipeline.options import asked_of, backend_of, conversion_of, execution_of, inputs_of, slug
-from conrepair.pipeline.settings import answer_settings, conversion_settings, layer_settings
+from conrepair.pipeline.options import backend_of, slug
+from conrepair.pipeline.pair import compare_pair, localize_pair, pair_of, repair_pair
+from conrepair.pipeline.settings import conversion_settings
+from conrepair.pipeline.single import conversion_of, convert_model, execute_model, execution_of, inputs_of
 from conrepair.pipeline.stages.compilation import build_model
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.pipeline.systems.tracing import trace_file
-from conrepair.pipeline.verbs import (
-    compare_pair,
-    convert_model,
-    execute_model,
-    localize_pair,
-    repair_pair,
-)
 from conrepair.report.built import Built
 from conrepair.report.result import AuditResult
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
@@ -79,9 +74,8 @@ def compare(options: Compare) -> Compared:
     Raises:
         ConrepairError: if a model or the data is unusable, with what to do.
     """
-    settings = answer_settings(options)
     with _Opened(options) as opened:
-        done = compare_pair(asked_of(options, opened.given), settings, opened.session)
+        done = compare_pair(pair_of(options, opened.given), opened.session)
         if done.verdict is None and done.problem is not None:  # else `verdict != "faulty"` passes for want of one
             raise done.problem.as_error()
         return opened.kept(done)
@@ -97,9 +91,8 @@ def localize(options: Localize) -> Localized:
     Raises:
         ConrepairError: if a model or the data is unusable, with what to do.
     """
-    settings = layer_settings(options)
     with _Opened(options) as opened:
-        return localize_pair(asked_of(options, opened.given), settings, opened.session)
+        return localize_pair(pair_of(options, opened.given), opened.session)
 
 
 @takes(Repair)
@@ -112,9 +105,8 @@ def repair(options: Repair) -> Repaired:
     Raises:
         ConrepairError: if a model can't be loaded or looked into; with an output also where it can't be edited.
     """
-    settings = layer_settings(options)
     with _Opened(options) as opened:
-        done = repair_pair(asked_of(options, opened.given), settings, opened.session)
+        done = repair_pair(pair_of(options, opened.given), opened.session)
         return opened.kept(done) if options.output is None else done.save(options.output)
 
 

@@ -118,7 +118,7 @@ def after_repair(options: argparse.Namespace, model: Path, *, right: bool, build
 
 
 def _is_build(path: Path) -> bool:
-    from conrepair.pipeline.verbs import is_build  # imports the libraries of models, which some verbs do without
+    from conrepair.pipeline.pair import is_build  # imports the libraries of models, which some verbs do without
 
     return is_build(path)
 

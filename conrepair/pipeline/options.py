@@ -1,4 +1,4 @@
-"""What a verb is asked for, with files in place of models and data: from Python or from a shell."""
+"""Values of options that verbs share, as the stages take them: names, recipes, backends, options of converters."""
 
 from __future__ import annotations
 
@@ -8,77 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters.routes import Route, find_route, pinned_route
-from conrepair.data.pictures.named_recipes import RECIPES, named_recipe
+from conrepair.converters.routes import Route
+from conrepair.data.pictures.named_recipes import named_recipe
 from conrepair.data.pictures.recipe import Recipe
-from conrepair.frameworks.detect import detect_framework
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.intake.data import data_file
-from conrepair.intake.models import model_file
-from conrepair.pipeline.datasets import dataset_for, is_array_file
-from conrepair.pipeline.declared_inputs import input_specs
-from conrepair.pipeline.plan import Goal
+from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice
-from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.pipeline.verbs import PairRequest, fitting_recipe
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import fitting_name
-from conrepair.verbs.options import Compare, Convert, Execute, Fed, Inputs, Layers, Pair
-
-
-def asked_of(options: Pair, given: Path = Path()) -> PairRequest:
-    """What is asked for of two models; what is an object is written as a file.
-
-    Args:
-        options: Of a verb of two models.
-        given: Folder for objects; a shell has none.
-
-    Raises:
-        ConrepairError: if an option's value can't be meant, or an object can't be written.
-    """
-    declared, data = input_specs(options.inputs), data_file(options.data, given, limit=options.count)
-    between = getattr(options, "between", ())
-    called = ["source", *(f"between[{place}]" for place in range(len(between))), "target"]
-    written = [
-        model_file(model, given / str(place), inputs=declared, data=data, name=name, recorded=True)
-        for place, (name, model) in enumerate(zip(called, (options.source, *between, options.target), strict=True))
-    ]
-    paths = [path for path, _ in written]
-    layers = isinstance(options, Layers)
-    batch = {"batch_size": options.batch_size} if isinstance(options, Compare) else {}  # layers have one of their own
-    return PairRequest(
-        source=paths[0],
-        target=paths[-1],
-        between=tuple(paths[1:-1]),
-        names=names_of(paths, numbered=layers),
-        data=data,
-        limit=options.limit,
-        recipe=recipe_of(options.recipe),
-        target_recipe=recipe_of(options.target_recipe),
-        inputs=declared,
-        samples=options.count,
-        seed=options.seed,
-        low=options.low,
-        high=options.high,
-        trust=options.trust or all(own for _, own in written),
-        **batch,
-    )
-
-
-def execution_of(options: Execute, backend: BackendChoice, given: Path = Path()) -> tuple[Subject, list[str]]:
-    """The model to run, and what a person should know.
-
-    Args:
-        options: Of the verb.
-        backend: Where it runs.
-        given: As for `asked_of`.
-
-    Raises:
-        ConrepairError: if an option's value can't be meant, or the data is unusable.
-    """
-    return _subject(options, *_files(options, given), backends=(backend,), batch_size=options.batch_size)
+from conrepair.verbs.options import Execute
 
 
 def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
@@ -115,104 +53,6 @@ def _named_values(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]
         except ValueError:
             found[name] = value
     return found
-
-
-def inputs_of(options: Inputs, given: Path = Path()) -> tuple[Subject, list[str]]:
-    """The model whose inputs are wanted, and what a person should know.
-
-    Args:
-        options: Of the verb.
-        given: As for `asked_of`.
-
-    Raises:
-        ConrepairError: if an option's value can't be meant, or the data is unusable.
-    """
-    return _subject(options, *_files(options, given), labels="none")
-
-
-def conversion_of(options: Convert, given: Path = Path()) -> tuple[Subject, list[str]]:
-    """The model to convert, with its goal, and what a person should know.
-
-    Args:
-        options: Of the verb.
-        given: As for `asked_of`.
-
-    Raises:
-        ConrepairError: if there's no route, an option's value can't be meant, or the data is unusable.
-    """
-    path, trust, data = _files(options, given)
-    framework, via = detect_framework(path), options.via
-    if options.to == framework and not via:
-        raise UsageError(f"{path} is {framework} already. For a round trip name the converters (via).")
-    known = Model(framework, str(path), model_sha256(path), inputs=input_specs(options.inputs))
-    route = pinned_route(via, framework, options.to) if via else find_route(framework, options.to, model=known)
-    chosen = read_options(options.options, route)
-    _check_calibration(route, chosen, data, recipe=options.recipe is not None)
-    goal = Goal(via=tuple(step.name for step in route.steps), options=chosen)
-    return _subject(options, path, trust, data, labels="none", goals=(goal,))
-
-
-def _check_calibration(
-    route: Route, options: Mapping[str, Mapping[str, Any]], data: Path | None, *, recipe: bool
-) -> None:
-    """Refuse to calibrate with what wasn't given.
-
-    Args:
-        route: The converters.
-        options: By converter.
-        data: What there is.
-        recipe: Whether there's one.
-
-    Raises:
-        UsageError: if there's no data, or photos without a recipe.
-    """
-    for step in route.steps:
-        chosen = step.complete(options.get(step.name, {}))
-        if not step.calibrates(chosen):
-            continue
-        if data is None:
-            asked = f" with quantize={chosen['quantize']}" if "quantize" in chosen else ""
-            raise UsageError(
-                f"{step.name}{asked} calibrates with data, and none is given. Give --data: a folder of photos "
-                "(with --recipe), or .npz/.npy."
-            )
-        if not is_array_file(data) and not recipe:
-            raise UsageError(
-                f"{step.name} calibrates with photos, and what they are before they enter the model decides the "
-                f"ranges. Give --recipe: {', '.join(RECIPES)}."
-            )
-
-
-def _files(options: Convert | Execute | Inputs, given: Path) -> tuple[Path, bool, Path | None]:
-    """The model, whether it's trusted, and the data."""
-    data = data_file(options.data, given, limit=options.count)
-    path, own = model_file(options.model, given / "0", inputs=input_specs(options.inputs), data=data)
-    detect_framework(path)
-    return path, options.trust or own, data
-
-
-def _subject(
-    options: Fed, path: Path, trust: bool, data: Path | None, labels: str = "auto", **more: Any
-) -> tuple[Subject, list[str]]:
-    dataset = dataset_for(
-        data,
-        samples=options.count,
-        seed=options.seed,
-        low=options.low,
-        high=options.high,
-        limit=options.limit,
-        labels=labels,
-    )
-    recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
-    subject = Subject(
-        name=slug(path),
-        origin=OnDisk(path, trust),
-        declared=input_specs(options.inputs),
-        dataset=dataset,
-        recipe=recipe,
-        **more,
-    )
-    return subject, notes
 
 
 def slug(path: Path) -> str:
@@ -258,6 +98,25 @@ def _read_recipe(path: str | Path) -> Any:
         return value_of(read_json_text(Path(path)))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} can't be read as a recipe: {error}. Give a recipe.json, or a name.") from error
+
+
+def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[Recipe | None, list[str]]:
+    """How a dataset's samples become tensors, and a note where nobody said it.
+
+    Args:
+        name: Of the model.
+        dataset: That it runs on.
+        recipe: That was given.
+
+    Returns:
+        None where samples are tensors already.
+    """
+    if dataset.kind != "photos":
+        return None, []
+    if recipe is not None:
+        return recipe, []
+    words = "no recipe (preprocessing) is given; photos are given as raw pixels 0..255, so accuracy means little"
+    return named_recipe("raw"), [f"{name}: {words}"]
 
 
 def repair_folder(output: str | None, target: Path) -> Path:

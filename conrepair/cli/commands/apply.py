@@ -18,7 +18,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.networks.tvm import imported_model
 from conrepair.pipeline.options import repair_folder
-from conrepair.pipeline.verbs import is_build
+from conrepair.pipeline.pair import is_build
 from conrepair.repairs.build_change import changed_options, read_build_patch, write_changed
 from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
 from conrepair.repairs.search import STEM

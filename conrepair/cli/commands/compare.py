@@ -8,22 +8,17 @@ from pathlib import Path
 from conrepair.cli.next_step import after_comparison, tell_next
 from conrepair.cli.several import tell
 from conrepair.engine.session import Session
-from conrepair.pipeline.options import asked_of
-from conrepair.pipeline.settings import answer_settings
-from conrepair.pipeline.verbs import compare_pair
+from conrepair.pipeline.pair import compare_pair, pair_of
 from conrepair.report.audit_folder import write_audit
 from conrepair.verbs.options import Compare
 
 
 def compare(options: argparse.Namespace) -> int:
     """Compare two files by their answers."""
-    verb = Compare.of(vars(options))
-    asked = asked_of(verb)
-    asked.check()
+    pair = pair_of(Compare.of(vars(options)))
     output = None if options.output is None else Path(options.output).absolute()
-    settings = answer_settings(verb)
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
-        found = compare_pair(asked, settings, session, folder=output)
+        found = compare_pair(pair, session, folder=output)
         run = found.run.rows[0].ran.run
         random = run is not None and bool(run.unsteady)
         if output is not None:

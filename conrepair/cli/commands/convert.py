@@ -8,9 +8,8 @@ from pathlib import Path
 from conrepair.cli.next_step import after_conversion, tell_next
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework, detect_suffix
-from conrepair.pipeline.options import conversion_of
 from conrepair.pipeline.settings import conversion_settings
-from conrepair.pipeline.verbs import convert_model
+from conrepair.pipeline.single import conversion_of, convert_model
 from conrepair.report.repair.summary import conversion_lines
 from conrepair.report.result import AuditResult
 from conrepair.report.results import check_model_output

@@ -14,9 +14,9 @@ from conrepair.backends.tvm.capture import KERNELS
 from conrepair.cli.next_step import tell_next
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
-from conrepair.pipeline.options import backend_of, execution_of
+from conrepair.pipeline.options import backend_of
 from conrepair.pipeline.settings import BackendChoice
-from conrepair.pipeline.verbs import execute_model
+from conrepair.pipeline.single import execute_model, execution_of
 from conrepair.report.results import Executed, check_run_folder
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import model_path

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from conrepair.cli.several import each_target, tell
 from conrepair.engine.session import Session
-from conrepair.pipeline.options import asked_of
-from conrepair.pipeline.settings import layer_settings
-from conrepair.pipeline.verbs import localize_pair
+from conrepair.pipeline.pair import localize_pair, pair_of
 from conrepair.report.folder import check_folder
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.options import Localize
@@ -31,13 +29,11 @@ def localize(options: argparse.Namespace) -> int:
 
 
 def _localize(options: argparse.Namespace, session: Session) -> int:
-    verb = Localize.of(vars(options))
-    asked = asked_of(verb)
-    asked.check()
+    pair = pair_of(Localize.of(vars(options)))
     folder = None if options.output is None else Path(options.output).absolute()
     if folder is not None:
-        check_folder(folder, "localize", (asked.source, *asked.between, asked.target))
-    found = localize_pair(asked, layer_settings(verb), session)
+        check_folder(folder, "localize", pair.inputs)
+    found = localize_pair(pair, session)
     if folder is not None:
         found.save(folder)
     tell(found.run, as_json=options.format == "json", folder=folder)

@@ -10,9 +10,8 @@ from pathlib import Path
 from conrepair.cli.next_step import after_repair, tell_next
 from conrepair.cli.several import each_target, tell
 from conrepair.engine.session import STORE, Session
-from conrepair.pipeline.options import asked_of, repair_folder
-from conrepair.pipeline.settings import layer_settings
-from conrepair.pipeline.verbs import is_build, repair_pair
+from conrepair.pipeline.options import repair_folder
+from conrepair.pipeline.pair import is_build, pair_of, repair_pair
 from conrepair.repairs.patch import RECIPE
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.advice import verdict_advice
@@ -97,11 +96,9 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
     Raises:
         ConrepairError: if a file can't be loaded or edited.
     """
-    verb = Repair.of(vars(options))
-    asked = asked_of(verb)
-    asked.check()
-    folder = repair_folder(options.output, asked.target)
-    check_folder(folder, "repair", (asked.source, asked.target))
+    pair = pair_of(Repair.of(vars(options)))
+    folder = repair_folder(options.output, pair.target)
+    check_folder(folder, "repair", pair.inputs)
     with contextlib.ExitStack() as stack:
         make_folder(folder.parent)
         stack.enter_context(storage_error(folder.parent))
@@ -111,7 +108,7 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
         session = stack.enter_context(
             Session(room, quiet=options.quiet, keeps=not options.trust, fresh=options.fresh)
         )
-        done = repair_pair(asked, layer_settings(verb), session)
+        done = repair_pair(pair, session)
         return done.save(folder), folder if done.tells else None
 
 

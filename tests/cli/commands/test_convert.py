@@ -16,7 +16,7 @@ from PIL import Image
 from conrepair.cli import main
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.identity import model_sha256, place_model
-from conrepair.pipeline import verbs
+from conrepair.pipeline import single
 from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.run import Told
 from conrepair.report.result import Problem
@@ -142,7 +142,7 @@ def test_what_makes_equal_answers_worthless_is_noted(capsys: pytest.CaptureFixtu
 
 
 def test_a_result_that_does_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    run = verbs.run_models
+    run = single.run_models
 
     def stopped(*arguments: Any, **options: Any) -> tuple[Looked, Told]:
         looked, told = run(*arguments, **options)
@@ -150,7 +150,7 @@ def test_a_result_that_does_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         rows = [dataclasses.replace(row, **(changes if row.kind == "target" else {})) for row in looked.rows]
         return dataclasses.replace(looked, rows=tuple(rows)), told
 
-    monkeypatch.setattr(verbs, "run_models", stopped)
+    monkeypatch.setattr(single, "run_models", stopped)
     save("y = Sin (x)", opset=17)
     assert convert("net.onnx", "--to", "torch", "-o", "net.pt2") == 4
     assert "onnx2torch: undeployable: it stopped" in capsys.readouterr().out

@@ -1,0 +1,346 @@
+"""Compare, localize and repair two files: what Python and the command line share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.tvm.build import BUILD
+from conrepair.engine.session import Session
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.formats import RECORDED
+from conrepair.frameworks.identity import model_sha256
+from conrepair.intake.data import data_file
+from conrepair.intake.models import model_file
+from conrepair.localization.result import Localization
+from conrepair.localization.steps import attribute_steps
+from conrepair.pipeline.datasets import dataset_for
+from conrepair.pipeline.declared_inputs import input_specs
+from conrepair.pipeline.evaluation import Looked
+from conrepair.pipeline.options import fitting_recipe, names_of, recipe_of
+from conrepair.pipeline.run import Told, data_in_words, run_models
+from conrepair.pipeline.settings import LIBRARIES, Settings, answer_settings, layer_settings
+from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.repairs.result import with_form
+from conrepair.report.encode import encode
+from conrepair.report.folder import check_folder
+from conrepair.report.localization.about import About, about_row
+from conrepair.report.result import RunKind
+from conrepair.report.results import Compared, Localized, Repaired
+from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
+from conrepair.runtime.interruption import ended_gently
+from conrepair.runtime.journal import end_early
+from conrepair.runtime.path_text import fitting_name
+from conrepair.runtime.store import journals
+from conrepair.verbs.options import Compare, Localize, Repair
+
+_WELL_FORMED = "well-formed"  # folder of a copy of the target
+_AT_ONCE = 16  # samples, where layers have another number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two files, models on the way, what they're fed, and what's done with them.
+
+    Attributes:
+        source: The model that is right.
+        target: Its conversion, or a folder that `build` wrote.
+        between: Models on the way, in order.
+        data: File or folder of what they're fed; None where that's drawn.
+        subjects: The models that a run looks at, the source first.
+        settings: Which stages, and how.
+        asked: What was asked for, as JSON, for the record.
+        notes: What a person should know already.
+    """
+
+    source: Path
+    target: Path
+    between: tuple[Path, ...]
+    data: Path | None
+    subjects: tuple[Subject, ...]
+    settings: Settings
+    asked: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the target is a build."""
+        return is_build(self.target)
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """What is read, and never written to."""
+        return self.source, *self.between, self.target, *(() if self.data is None else (self.data,))
+
+
+def is_build(path: Path) -> bool:
+    """Whether a folder is a build of TVM."""
+    return (path / BUILD).is_file()
+
+
+def pair_of(options: Compare | Localize | Repair, given: Path = Path()) -> Pair:
+    """The models that are meant, and what is done with them; what is an object is written as a file.
+
+    Args:
+        options: Of a verb of two models.
+        given: Folder for objects; a shell has none.
+
+    Raises:
+        ConfigError: if a tolerance is negative.
+        ModelLoadError: if a file is missing, or of no known format.
+        UsageError: if a build is asked for what it hasn't.
+        DataError: if the data is unusable.
+    """
+    settings = answer_settings(options) if isinstance(options, Compare) else layer_settings(options)
+    declared, data = input_specs(options.inputs), data_file(options.data, given, limit=options.count)
+    between = getattr(options, "between", ())
+    called = ["source", *(f"between[{place}]" for place in range(len(between))), "target"]
+    written = [
+        model_file(model, given / str(place), inputs=declared, data=data, name=name, recorded=True)
+        for place, (name, model) in enumerate(zip(called, (options.source, *between, options.target), strict=True))
+    ]
+    paths = [path for path, _ in written]
+    recipe, target_recipe = recipe_of(options.recipe), recipe_of(options.target_recipe)
+    _check(paths, data, has_recipe=target_recipe is not None)
+    names = names_of(paths, numbered=not isinstance(options, Compare))
+    asked: dict[str, Any] = {
+        "source": paths[0],
+        "target": paths[-1],
+        "names": names,
+        "between": paths[1:-1],
+        "data": data,
+        "limit": options.limit,
+        "recipe": recipe,
+        "target_recipe": target_recipe,
+        "inputs": declared,
+        "samples": options.count,
+        "seed": options.seed,
+        "low": options.low,
+        "high": options.high,
+        "batch_size": options.batch_size if isinstance(options, Compare) else _AT_ONCE,
+        "trust": options.trust or all(own for _, own in written),
+    }
+    dataset = dataset_for(
+        data, samples=options.count, seed=options.seed, low=options.low, high=options.high, limit=options.limit
+    )
+    recipe, notes = fitting_recipe(names[0], dataset, recipe)
+    build = paths[-1] if is_build(paths[-1]) else None
+    subjects = [
+        Subject(
+            name=name,
+            origin=OnDisk(path, asked["trust"]),
+            declared=() if place else declared,
+            compare_with=names[0] if place else None,
+            converted=place > 0,
+            batch_size=asked["batch_size"],
+            dataset=dataset,
+            recipe=recipe,
+        )
+        for place, (name, path) in enumerate(zip(names, paths, strict=True))
+        if path != build
+    ]
+    if build is not None:
+        from conrepair.pipeline.from_config import named_choice  # the types of a configuration take a while to import
+
+        subjects[0].backends = (LIBRARIES, named_choice("tvm", {"label": "build", "built": str(build)}, build.parent))
+    elif recipe is not None and target_recipe is not None:
+        subjects[-1].recipe = target_recipe
+    return Pair(
+        source=paths[0],
+        target=paths[-1],
+        between=tuple(paths[1:-1]),
+        data=data,
+        subjects=tuple(subjects),
+        settings=settings,
+        asked=encode(asked, text=str),
+        notes=tuple(notes),
+    )
+
+
+def _check(paths: list[Path], data: Path | None, *, has_recipe: bool) -> None:
+    """Say at once what isn't there, or can't be asked for.
+
+    Raises:
+        ModelLoadError: if a file is missing, or of no known format.
+        UsageError: if a build is asked for what it hasn't, or nothing says what recorded outputs were computed for.
+    """
+    source, *between, target = paths
+    if is_build(source):
+        raise UsageError(
+            f"{source} is a folder that `build` wrote, and it's given as the source. A build can only be the target: "
+            "swap the two."
+        )
+    compiled = is_build(target)
+    for path in paths[:-1] if compiled else paths:
+        if detect_framework(path, recorded=True) == RECORDED and data is None:
+            raise UsageError(
+                f"{path} holds outputs that were computed elsewhere, and nothing says for which inputs. Give "
+                "these as --data; `conrepair inputs` writes some to compute them for."
+            )
+    if compiled and between:
+        raise UsageError("a build is compared with the model that it was compiled of: leave --intermediate out.")
+    if compiled and has_recipe:
+        raise UsageError("a build is fed as its source is, so --target-recipe has no meaning for it. Leave it out.")
+
+
+def compare_pair(pair: Pair, session: Session, *, folder: Path | None = None) -> Compared:
+    """Run both models, and judge the target's answers.
+
+    Args:
+        pair: The files.
+        session: Where.
+        folder: Where the report will be.
+
+    Raises:
+        ConrepairError: if a file or the data is unusable.
+    """
+    name = fitting_name(f"compare-{pair.subjects[0].name}-{pair.asked['names'][-1]}")
+    place = folder and folder / name
+    if place is not None:
+        check_folder(place, "compare", pair.inputs)
+    looked, told = _run(pair, session, "compare", name, place)
+    row, problems = looked.rows[-1], [row.problem for row in looked.rows if row.problem is not None]
+    return Compared(
+        verdict=row.verdict,
+        reason=row.reason,
+        faults=() if row.localized.result is None else row.localized.result.faults,
+        problem=next(iter(problems), None),
+        exit_code=max(row.exit_code for row in looked.rows),
+        whole=partial(told, [looked]),
+        store=session.store.root,
+    )
+
+
+def localize_pair(pair: Pair, session: Session) -> Localized:
+    """Name the layers in which the target stops being its source.
+
+    Args:
+        pair: The files.
+        session: Where.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or looked into.
+    """
+    looked, found, told = _look_into(pair, session)
+    row = looked.rows[-1]
+    if pair.between:
+        middle = zip(pair.between, looked.rows[1:-1], strict=True)
+        found = attribute_steps(
+            found, [(path.name, item.localized.result) for path, item in middle], pair.target.name
+        )
+    compared = row.localized.steps[-1].compared
+    if pair.compiled:  # the run has a copy of it
+        compared = replace(compared, build=str(pair.target))
+    row = replace(row, localized=row.localized.with_own(compared=compared, localization=found))
+    looked = replace(looked, rows=(*looked.rows[:-1], row))
+    return Localized(localization=found, about=_about(looked), whole=partial(told, [looked]))
+
+
+def repair_pair(pair: Pair, session: Session) -> Repaired:
+    """Repair the target in its own format; the first Ctrl-C ends the search with the best that was verified.
+
+    Args:
+        pair: The files.
+        session: Where.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or looked into.
+    """
+    for path in (pair.source, pair.target):
+        if not is_build(path) and detect_framework(path, recorded=True) == RECORDED:
+            raise UsageError(
+                f"{path} holds outputs that were computed elsewhere, and a repair edits and runs models. `localize` "
+                "takes them; for a repair give the files."
+            )
+    for journal in journals(session.store.own):
+        end_early(journal, wanted=False)
+    with ended_gently(lambda: _end_searches(session.store.own)):
+        try:
+            looked, found, told = _look_into(pair, session)
+        except ConrepairError as error:
+            if pair.compiled or error.exit_code != ExitCode.MODEL_LOAD:
+                raise
+            looked, found, told = _look_into_copy(pair, session, error)
+    whole = partial(told, [looked])
+    return Repaired(before=found, about=_about(looked), repaired=looked.rows[-1].repaired, whole=whole)
+
+
+def _run(
+    pair: Pair, session: Session, kind: RunKind, name: str = "run", folder: Path | None = None
+) -> tuple[Looked, Told]:
+    return run_models(
+        session,
+        pair.settings,
+        pair.subjects,
+        name=name,
+        folder=folder,
+        asked=pair.asked,
+        notes=pair.notes,
+        kind=kind,
+    )
+
+
+def _look_into(pair: Pair, session: Session) -> tuple[Looked, Localization, Told]:
+    """Look at every layer of a source and what was made of it.
+
+    Returns:
+        What was seen, with a row for each file (of a build, for its model and for itself), in their order; where the
+        target stops being its source; and what makes the run of it as reports show it.
+
+    Raises:
+        ConrepairError: what kept the source or the target from being looked at (not: from being repaired).
+    """
+    looked, told = _run(pair, session, "repair" if pair.settings.stages.repair else "localize")
+    for row in (looked.rows[0], looked.rows[-1]):
+        problem = row.localized.problem or (row.problem if row.localized.result is None else None)
+        if problem is not None:
+            raise problem.as_error()
+    found = looked.rows[-1].localized.result
+    if found is None:
+        raise ValueError(f"{pair.target} was not localized, and nothing says why")
+    return looked, found, told
+
+
+def _look_into_copy(pair: Pair, session: Session, error: ConrepairError) -> tuple[Looked, Localization, Told]:
+    """The same of a copy that libraries take, where the target is refused for how it's written alone.
+
+    Raises:
+        ConrepairError: what it was refused for, where that's something else.
+    """
+    from conrepair.frameworks.onnx_files.well_formed import write_well_formed  # imports onnx
+
+    copy = session.room / _WELL_FORMED / f"repaired{pair.target.suffix}"
+    changes = write_well_formed(pair.target, copy)
+    if not changes:
+        raise error
+    *others, last = pair.subjects
+    last = replace(last, origin=OnDisk(copy, pair.asked["trust"]))
+    asked = {**pair.asked, "target": str(copy)}
+    looked, found, told = _look_into(replace(pair, target=copy, subjects=(*others, last), asked=asked), session)
+    row = looked.rows[-1]
+    compared = row.localized.steps[-1].compared
+    model = replace(compared.target, path=str(pair.target), sha256=model_sha256(pair.target))
+    repaired = row.repaired
+    if repaired.problem is None:
+        repaired = replace(repaired, result=with_form(changes, compared.target, found, repaired.result))
+    localized = row.localized.with_own(compared=replace(compared, target=model), localization=found)
+    row = replace(row, localized=localized, repaired=repaired)
+    return replace(looked, rows=(*looked.rows[:-1], row)), found, told
+
+
+def _about(looked: Looked) -> About:
+    """The circumstances of the target's localization."""
+    return about_row(looked.rows[-1], data_in_words(looked.subjects[0], looked.subjects))
+
+
+def _end_searches(store: Path) -> bool:
+    """Let them end with what they have; whether there are any."""
+    for journal in (found := journals(store)):
+        end_early(journal)
+    if found:
+        sys.stderr.write("conrepair: the best that was verified is being written; Ctrl-C again stops at once\n")
+    return bool(found)

@@ -1,0 +1,215 @@
+"""Convert, run or feed one model: what Python and the command line share."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters.routes import Route, find_route, pinned_route
+from conrepair.data.pictures.named_recipes import RECIPES
+from conrepair.engine.session import Session
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.intake.data import data_file
+from conrepair.intake.models import model_file
+from conrepair.pipeline.datasets import dataset_for, is_array_file
+from conrepair.pipeline.declared_inputs import input_specs
+from conrepair.pipeline.options import fitting_recipe, read_options, recipe_of, slug
+from conrepair.pipeline.plan import Goal
+from conrepair.pipeline.run import run_models
+from conrepair.pipeline.settings import BackendChoice, Settings
+from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.report.repair.summary import conversion_lines
+from conrepair.report.result import Row
+from conrepair.report.results import Converted, Executed
+from conrepair.runtime.errors import ConrepairError, UsageError
+from conrepair.verbs.options import Convert, Execute, Fed, Inputs
+
+
+def execution_of(options: Execute, backend: BackendChoice, given: Path = Path()) -> tuple[Subject, list[str]]:
+    """The model to run, and what a person should know.
+
+    Args:
+        options: Of the verb.
+        backend: Where it runs.
+        given: As for `asked_of`.
+
+    Raises:
+        ConrepairError: if an option's value can't be meant, or the data is unusable.
+    """
+    return _subject(options, *_files(options, given), backends=(backend,), batch_size=options.batch_size)
+
+
+def inputs_of(options: Inputs, given: Path = Path()) -> tuple[Subject, list[str]]:
+    """The model whose inputs are wanted, and what a person should know.
+
+    Args:
+        options: Of the verb.
+        given: As for `asked_of`.
+
+    Raises:
+        ConrepairError: if an option's value can't be meant, or the data is unusable.
+    """
+    return _subject(options, *_files(options, given), labels="none")
+
+
+def conversion_of(options: Convert, given: Path = Path()) -> tuple[Subject, list[str]]:
+    """The model to convert, with its goal, and what a person should know.
+
+    Args:
+        options: Of the verb.
+        given: As for `asked_of`.
+
+    Raises:
+        ConrepairError: if there's no route, an option's value can't be meant, or the data is unusable.
+    """
+    path, trust, data = _files(options, given)
+    framework, via = detect_framework(path), options.via
+    if options.to == framework and not via:
+        raise UsageError(f"{path} is {framework} already. For a round trip name the converters (via).")
+    known = Model(framework, str(path), model_sha256(path), inputs=input_specs(options.inputs))
+    route = pinned_route(via, framework, options.to) if via else find_route(framework, options.to, model=known)
+    chosen = read_options(options.options, route)
+    _check_calibration(route, chosen, data, recipe=options.recipe is not None)
+    goal = Goal(via=tuple(step.name for step in route.steps), options=chosen)
+    return _subject(options, path, trust, data, labels="none", goals=(goal,))
+
+
+def _check_calibration(
+    route: Route, options: Mapping[str, Mapping[str, Any]], data: Path | None, *, recipe: bool
+) -> None:
+    """Refuse to calibrate with what wasn't given.
+
+    Args:
+        route: The converters.
+        options: By converter.
+        data: What there is.
+        recipe: Whether there's one.
+
+    Raises:
+        UsageError: if there's no data, or photos without a recipe.
+    """
+    for step in route.steps:
+        chosen = step.complete(options.get(step.name, {}))
+        if not step.calibrates(chosen):
+            continue
+        if data is None:
+            asked = f" with quantize={chosen['quantize']}" if "quantize" in chosen else ""
+            raise UsageError(
+                f"{step.name}{asked} calibrates with data, and none is given. Give --data: a folder of photos "
+                "(with --recipe), or .npz/.npy."
+            )
+        if not is_array_file(data) and not recipe:
+            raise UsageError(
+                f"{step.name} calibrates with photos, and what they are before they enter the model decides the "
+                f"ranges. Give --recipe: {', '.join(RECIPES)}."
+            )
+
+
+def _files(options: Convert | Execute | Inputs, given: Path) -> tuple[Path, bool, Path | None]:
+    """The model, whether it's trusted, and the data."""
+    data = data_file(options.data, given, limit=options.count)
+    path, own = model_file(options.model, given / "0", inputs=input_specs(options.inputs), data=data)
+    detect_framework(path)
+    return path, options.trust or own, data
+
+
+def _subject(
+    options: Fed, path: Path, trust: bool, data: Path | None, labels: str = "auto", **more: Any
+) -> tuple[Subject, list[str]]:
+    dataset = dataset_for(
+        data,
+        samples=options.count,
+        seed=options.seed,
+        low=options.low,
+        high=options.high,
+        limit=options.limit,
+        labels=labels,
+    )
+    recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
+    subject = Subject(
+        name=slug(path),
+        origin=OnDisk(path, trust),
+        declared=input_specs(options.inputs),
+        dataset=dataset,
+        recipe=recipe,
+        **more,
+    )
+    return subject, notes
+
+
+def convert_model(subject: Subject, settings: Settings, session: Session, notes: Sequence[str] = ()) -> Converted:
+    """Convert a model to its goal, and compare the result with it where that's wanted.
+
+    Args:
+        subject: With one goal.
+        settings: From `conversion_settings`.
+        session: Where.
+        notes: What a person should know already.
+
+    Raises:
+        ConrepairError: if nothing came of it: the first problem on the way.
+    """
+    looked, told = run_models(session, settings, [subject], notes=notes, kind="convert")
+    targets = [row for row in looked.rows if row.kind == "target"]
+    row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
+    if row is None or row.ran.artifact is None:
+        raise _failure(looked.rows)
+    return Converted(
+        model=Path(row.ran.artifact.path),
+        route=row.conversion,
+        verdict=row.verdict,
+        reason=row.reason,
+        exit_code=row.exit_code,
+        whole=partial(told, [looked]),
+        place=looked.rows.index(row),
+    )
+
+
+def execute_model(
+    subject: Subject,
+    session: Session,
+    notes: Sequence[str] = (),
+    *,
+    timeout: float = 600.0,
+    steps: int | None = None,
+) -> Executed:
+    """Run a model on its backend; what a compiler or an optimizer made is compared with the model as it is written.
+
+    Args:
+        subject: With one backend.
+        session: Where.
+        notes: What a person should know already.
+        timeout: Seconds for each step.
+        steps: As in `Settings`.
+
+    Raises:
+        ConrepairError: if it can't be run.
+    """
+    settings = Settings(seconds=timeout, steps=steps)
+    looked, told = run_models(session, settings, [subject], notes=notes, kind="execute")
+    row = looked.rows[-1]
+    if row.ran.run is None:
+        if row.problem is None:
+            raise ValueError("a row that didn't run has a problem")
+        raise row.problem.as_error(row.backend)
+    return Executed(
+        ran=row.ran,
+        backend=row.backend,
+        verdict=row.verdict,
+        exit_code=row.exit_code,
+        whole=partial(told, [looked]),
+    )
+
+
+def _failure(rows: Sequence[Row]) -> ConrepairError:
+    """The first problem on the way, with its exit code."""
+    first, problem = next((row, row.problem) for row in rows if row.ran.artifact is None and row.problem is not None)
+    repaired = [row.mending for row in rows if row.mending is not None]
+    told = [line for done in repaired for line in conversion_lines(done)]
+    words = "\n".join([problem.explanation, *told]).strip()
+    return dataclasses.replace(problem, explanation=words).as_error(first.conversion)
