@@ -36,27 +36,31 @@ def sample_axes(inputs: Sequence[TensorSpec]) -> tuple[int | None, ...]:
     Args:
         inputs: Of one model.
     """
-    found = _by_symbols(tuple(tuple(spec.shape) for spec in inputs))
+    return _axes_of(tuple(inputs))
+
+
+@lru_cache(256)  # the same models are asked for wherever they're fed
+def _axes_of(inputs: tuple[TensorSpec, ...]) -> tuple[int | None, ...]:
+    found = _by_symbols(inputs)
     return tuple(
         axis if spec.sample_axis is None else spec.sample_axis for spec, axis in zip(inputs, found, strict=True)
     )
 
 
-@lru_cache(256)  # the same models are asked for wherever they're fed
-def _by_symbols(shapes: tuple[tuple[Dimension, ...], ...]) -> tuple[int | None, ...]:
-    keys = [[_key(size, axis) for axis, size in enumerate(shape)] for shape in shapes]
-    fronts = [shape[0] if shape else None for shape in shapes]
+def _by_symbols(inputs: Sequence[TensorSpec]) -> tuple[int | None, ...]:
+    keys = [[_key(size, axis) for axis, size in enumerate(spec.shape)] for spec in inputs]
+    fronts = [spec.shape[0] if spec.shape else None for spec in inputs]
     chosen = _called_so(keys)
     if chosen is None:
         lengths = [isinstance(size, str) and _is_length(size) for size in fronts]
         if None not in fronts and (len(set(fronts)) == 1 or all(isinstance(size, str) for size in fronts)):
             chosen = _most_shared(keys) if any(lengths) else None
             if chosen is None:
-                return (0,) * len(shapes)
+                return (0,) * len(inputs)
         else:
             chosen = _most_shared(keys)
     if chosen is None:
-        return (None,) * len(shapes)
+        return (None,) * len(inputs)
     elsewhere = {key for item in keys for key in item[1:]}
     in_front = all(chosen not in item[1:] for item in keys)
     return tuple(

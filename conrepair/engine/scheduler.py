@@ -396,14 +396,12 @@ def _is_interrupted(value: Any) -> bool:
 
 def _without_paths(value: Any) -> Any:
     """Keep of a path only the suffix wherever its hash stands beside it: where a file is doesn't matter."""
-    if isinstance(value, Mapping):
-        known = bool(value.get("sha256"))
-        return {
-            key: Path(item).suffix if known and key == "path" else _without_paths(item) for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_without_paths(item) for item in value]
-    return value
+    if isinstance(value, list):
+        return [_without_paths(item) if isinstance(item, dict | list) else item for item in value]
+    if not isinstance(value, dict):
+        return value
+    left = {key: _without_paths(item) if isinstance(item, dict | list) else item for key, item in value.items()}
+    return left | {"path": Path(value["path"]).suffix} if value.get("sha256") and "path" in value else left
 
 
 @dataclass
