@@ -82,14 +82,20 @@ def _holds(value: Any, path: str) -> bool:
     return isinstance(value, str | Path) and path in str(value)
 
 
-def test_jobs_and_forms_of_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `localize a b` takes: jobs, and types that hold the target's path."""
+@pytest.fixture
+def two_files(tmp_path: Path) -> tuple[Path, Path]:
+    """A network, and the same with other weights."""
     for name, factor in (("source", 1.0), ("target", 1.1)):
         model = onnx.parser.parse_model(NETWORK)
         weights = factor * np.random.default_rng(0).normal(size=(4, 3))
         model.graph.initializer.append(numpy_helper.from_array(weights.astype(np.float32), "w"))
         onnx.save(model, tmp_path / f"{name}.onnx")
-    path, kinds, forms = str(tmp_path / "target.onnx"), [], set()
+    return tmp_path / "source.onnx", tmp_path / "target.onnx"
+
+
+def test_jobs_and_forms_of_two_files(two_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `localize a b` takes: jobs, and types that hold the target's path."""
+    path, kinds, forms = str(two_files[1]), [], set()
     start = InProcess.start
 
     def started(self: InProcess, lane: Any, job: Any) -> Any:
@@ -105,8 +111,31 @@ def test_jobs_and_forms_of_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(InProcess, "start", started)
     sys.setprofile(noted)
     try:
-        assert conrepair.localize(tmp_path / "source.onnx", path, in_process=True).exit_code == 1
+        assert conrepair.localize(*two_files, in_process=True).exit_code == 1
     finally:
         sys.setprofile(None)
     assert len(kinds) <= BUDGET["jobs-of-two-files"], kinds
     assert len(forms) <= BUDGET["forms-of-a-path"], sorted(forms)
+
+
+def test_calls_of_two_files(two_files: tuple[Path, Path]) -> None:
+    """How far `localize a b` goes: calls of the package's functions, those into another file, and files."""
+    conrepair.localize(*two_files, in_process=True)  # imports
+    calls, moves, files = 0, 0, set()
+
+    def noted(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal calls, moves
+        place = frame.f_code.co_filename
+        if event == "call" and place.startswith(str(PACKAGE)):
+            before = "" if frame.f_back is None else frame.f_back.f_code.co_filename
+            calls += 1
+            moves += before != place and before.startswith(str(PACKAGE))
+            files.add(place)
+
+    sys.setprofile(noted)
+    try:
+        conrepair.localize(*two_files, in_process=True)
+    finally:
+        sys.setprofile(None)
+    found = {"calls-of-two-files": calls, "moves-of-two-files": moves, "files-of-two-files": len(files)}
+    assert {name: count for name, count in found.items() if count > BUDGET[name]} == {}

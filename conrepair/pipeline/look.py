@@ -27,7 +27,6 @@ from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.row_paths import Places, placed, relative_to, resolved_in
 from conrepair.runtime.errors import ConrepairError
-from conrepair.runtime.files import HashedPath
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay, Stage
 from conrepair.runtime.store import Entry, Store
@@ -178,7 +177,7 @@ def _task(state: RunState) -> Task:
         files = [OnDisk(model_path(item.path), item.trust) for item in origins]  # which results name
         return {
             "subjects": [replace(item, origin=file) for item, file in zip(state.subjects, files, strict=True)],
-            "models": [HashedPath(str(file.path), model_sha256(file.path)) for file in files],
+            "contents": [model_sha256(file.path) for file in files],
             "settings": state.settings,
         }
 
@@ -196,13 +195,13 @@ def _task(state: RunState) -> Task:
     )
 
 
-def look(folder: Path, subjects: list[Subject], models: list[HashedPath], settings: Settings) -> Looked:
+def look(folder: Path, subjects: list[Subject], contents: list[str], settings: Settings) -> Looked:
     """Run the stages of a look, one behind the other, in this process.
 
     Args:
         folder: Receives a folder for each step; paths in the result are relative to it.
         subjects: The models.
-        models: Their files, by whose content the result is kept.
+        contents: SHA-256 of their files, by which the result is kept.
         settings: Which stages, and how.
     """
     from conrepair.pipeline.stages.looked import look_at  # the process that waits for this has no need of the stages

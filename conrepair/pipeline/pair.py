@@ -22,13 +22,12 @@ from conrepair.pipeline.datasets import dataset_for
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.options import fitting_recipe, names_of, recipe_of
-from conrepair.pipeline.run import Told, data_in_words, run_models
+from conrepair.pipeline.run import Told, run_models
 from conrepair.pipeline.settings import LIBRARIES, Settings, answer_settings, layer_settings
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.repairs.result import with_form
 from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder
-from conrepair.report.localization.about import About, about_row
 from conrepair.report.result import RunKind
 from conrepair.report.results import Compared, Localized, Repaired
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
@@ -237,7 +236,7 @@ def localize_pair(pair: Pair, session: Session) -> Localized:
         compared = replace(compared, build=str(pair.target))
     row = replace(row, localized=row.localized.with_own(compared=compared, localization=found))
     looked = replace(looked, rows=(*looked.rows[:-1], row))
-    return Localized(localization=found, about=_about(looked), whole=partial(told, [looked]))
+    return Localized(localization=found, whole=partial(told, [looked]))
 
 
 def repair_pair(pair: Pair, session: Session) -> Repaired:
@@ -265,8 +264,7 @@ def repair_pair(pair: Pair, session: Session) -> Repaired:
             if pair.compiled or error.exit_code != ExitCode.MODEL_LOAD:
                 raise
             looked, found, told = _look_into_copy(pair, session, error)
-    whole = partial(told, [looked])
-    return Repaired(before=found, about=_about(looked), repaired=looked.rows[-1].repaired, whole=whole)
+    return Repaired(before=found, repaired=looked.rows[-1].repaired, whole=partial(told, [looked]))
 
 
 def _run(
@@ -330,11 +328,6 @@ def _look_into_copy(pair: Pair, session: Session, error: ConrepairError) -> tupl
     localized = row.localized.with_own(compared=replace(compared, target=model), localization=found)
     row = replace(row, localized=localized, repaired=repaired)
     return replace(looked, rows=(*looked.rows[:-1], row)), found, told
-
-
-def _about(looked: Looked) -> About:
-    """The circumstances of the target's localization."""
-    return about_row(looked.rows[-1], data_in_words(looked.subjects[0], looked.subjects))
 
 
 def _end_searches(store: Path) -> bool:

@@ -137,7 +137,7 @@ def result_of(
         kind: What was asked for.
     """
     subjects = [subject for part in parts for subject in part.subjects]
-    data = {subject.name: data_in_words(subject, subjects) for subject in subjects if subject.dataset}
+    data = {subject.name: _data_in_words(subject, subjects) for subject in subjects if subject.dataset}
     return AuditResult(
         name=name,
         folder=folder,
@@ -158,7 +158,7 @@ def result_of(
     )
 
 
-def data_in_words(subject: Subject, subjects: Sequence[Subject]) -> str:
+def _data_in_words(subject: Subject, subjects: Sequence[Subject]) -> str:
     """What a model runs on: what is drawn depends on the inputs of the model that it's compared with.
 
     Args:

@@ -21,7 +21,7 @@ from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.result import RepairResult
 from conrepair.report.audit_folder import write_audit
 from conrepair.report.folder import check_folder, run_output, write_folder
-from conrepair.report.localization.about import About
+from conrepair.report.localization.about import About, about_step
 from conrepair.report.localization.advice import seen, verdict_advice
 from conrepair.report.repair.files import made_anew, repair_files
 from conrepair.report.repair.summary import repair_line
@@ -68,6 +68,11 @@ class _Told:
     def row(self) -> Row:
         """The model's, there."""
         return self.run.rows[self.place]
+
+    @property
+    def about(self) -> About:
+        """What was compared, where layers were, and on what."""
+        return about_step(self.row, self.run)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -313,11 +318,9 @@ class Localized(_Shown):
 
     Attributes:
         localization: All that was found.
-        about: The circumstances.
     """
 
     localization: Localization
-    about: About
 
     @property
     def verdict(self) -> Verdict:
@@ -375,12 +378,10 @@ class Repaired(_Shown):
 
     Attributes:
         before: The target as it came.
-        about: The circumstances of that.
         repaired: What became of it.
     """
 
     before: Localization
-    about: About
     repaired: RepairedTarget
 
     @property

@@ -41,18 +41,7 @@ def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
         result: The run that it belongs to.
         place: Of the step; default: the last one.
     """
-    return about_row(row, result.datasets.get(row.reference, ""), place)
-
-
-def about_row(row: Row, data: str, place: int = -1) -> About:
-    """The same, of a row alone.
-
-    Args:
-        row: Of the target.
-        data: What was fed, in words.
-        place: Of the step; default: the last one.
-    """
-    compared = row.localized.steps[place].compared
+    compared, data = row.localized.steps[place].compared, result.datasets.get(row.reference, "")
     return About(source=compared.source, target=compared.target, data=data, whole=row.comparison is not None)
 
 

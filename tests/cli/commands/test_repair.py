@@ -258,7 +258,7 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     run = run_of(made(4, {2: 0.5}), about())
     row = dataclasses.replace(run.rows[0], repaired=RepairedTarget(problem=refusal, advice=(way,)))
     run = dataclasses.replace(run, rows=(row,), kind="repair")
-    found = Repaired(before=made(4, {2: 0.5}), about=about(), repaired=row.repaired, whole=lambda: run)
+    found = Repaired(before=made(4, {2: 0.5}), repaired=row.repaired, whole=lambda: run)
     with pytest.raises(ConrepairError) as caught:
         found.save(tmp_path / "out")
     told = str(caught.value)
