@@ -20,6 +20,7 @@ from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.backends.base import Switch
 from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.onnx_files.file import specs_of_proto
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Runnable
 from conrepair.networks.network import Network
@@ -291,13 +292,7 @@ class System(abc.ABC):
         loaded = self.loaded(there, setting, folder)
         if there is model:
             return loaded
-        graph = read_proto(Path(model.path)).graph
-        stored = {item.name for item in graph.initializer}
-        return named(
-            loaded,
-            [item.name for item in graph.input if item.name not in stored],
-            [item.name for item in graph.output],
-        )
+        return named(loaded, *specs_of_proto(read_proto(Path(model.path))))
 
     def with_threads(self, opened: Runnable, model: Model, setting: Setting, folder: Path, count: int) -> Runnable:
         """The same with another number of threads; other arguments and errors are those of `open`.

@@ -17,12 +17,12 @@ _INPUTS = "inputs"
 _NUMBERED = re.compile(r"(\D*)(\d+)(\D*)")
 
 
-def named(runnable: Runnable, inputs: Sequence[str], outputs: Sequence[str]) -> Runnable:
+def named(runnable: Runnable, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> Runnable:
     """Give a model the names of another.
 
     Args:
         runnable: What converters made; they keep names, or number inputs and outputs in order.
-        inputs: Names in the order of the ONNX file.
+        inputs: Of the ONNX file, in order.
         outputs: The same of outputs.
 
     Raises:
@@ -32,10 +32,10 @@ def named(runnable: Runnable, inputs: Sequence[str], outputs: Sequence[str]) -> 
     return _Named(runnable, fed, given)
 
 
-def _by_name(specs: Sequence[TensorSpec], names: Sequence[str], what: str) -> dict[str, TensorSpec]:
+def _by_name(specs: Sequence[TensorSpec], wanted: Sequence[TensorSpec], what: str) -> dict[str, TensorSpec]:
     if len({spec.name for spec in specs}) < len(specs):  # TFLite does so with equal computations
         raise ConversionError(f"several {what} of what converters made have one name, so which is which isn't known")
-    own = {spec.name: spec for spec in specs}
+    own, names = {spec.name: spec for spec in specs}, [spec.name for spec in wanted]
     if set(own) == set(names):
         return {name: own[name] for name in names}
     if what == _INPUTS and set(own) < set(names):  # converters leave out what nobody reads
@@ -46,7 +46,25 @@ def _by_name(specs: Sequence[TensorSpec], names: Sequence[str], what: str) -> di
     ordered = list(specs)
     if len(parts) == len(specs) and len({(before, behind) for before, _, behind in parts}) == 1:
         ordered = [spec for _, spec in sorted(zip(parts, specs, strict=True), key=lambda pair: int(pair[0][1]))]
-    return dict(zip(names, ordered, strict=True))
+    return dict(zip(names, _fitted(ordered, wanted), strict=True))
+
+
+def _fitted(ordered: list[TensorSpec], wanted: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """In an order in which each fits, where there's one: an input that's an output may be numbered as that."""
+    left, found = list(ordered), []
+    for spec in wanted:
+        own = next((item for item in left if _fits(item, spec)), None)
+        if own is None:
+            return ordered
+        left.remove(own)
+        found.append(own)
+    return found
+
+
+def _fits(own: TensorSpec, spec: TensorSpec) -> bool:
+    sizes = zip(own.shape, spec.shape, strict=False)
+    alike = all(one == two or isinstance(one, str) or isinstance(two, str) for one, two in sizes)
+    return alike and own.dtype == spec.dtype and len(own.shape) == len(spec.shape)
 
 
 class _Named(Runnable):

@@ -59,3 +59,21 @@ def test_numbers_in_names_of_the_file_are_no_order(form: str, tmp_path: Path) ->
     feeds = {"t15": np.array([1, 2], np.float32), "t3": np.zeros(2, np.float32)}
     found = Converted(form).open(model, Setting("libraries"), tmp_path).run(feeds)
     assert {name: array.tolist() for name, array in found.items()} == {"t17": [-1, -2], "t15": [1, 2], "t4": [1, 1]}
+
+
+@pytest.mark.parametrize("form", ["torch", "keras", "tensorflow", "tflite"])
+def test_inputs_that_are_outputs_are_told_by_their_sizes(form: str, tmp_path: Path) -> None:
+    """TFLite numbers them as outputs, and lists them by these numbers."""
+    model = model_of(
+        """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[3, 2] x, float[2] y) => (float[3, 2] a, float[2] b, float[3, 2] c)
+        { a = Neg (x) b = Identity (y) c = Identity (x) }""",
+        tmp_path,
+    )
+    feeds = {"x": np.ones((3, 2), np.float32), "y": np.array([1, 2], np.float32)}
+    found = Converted(form).open(model, Setting("libraries"), tmp_path).run(feeds)
+    assert {name: array.tolist() for name, array in found.items()} == {
+        "a": [[-1, -1]] * 3,
+        "b": [1, 2],
+        "c": [[1, 1]] * 3,
+    }
