@@ -22,6 +22,7 @@ from conrepair.generate.running import accepted
 from conrepair.generate.setting import Setting
 from conrepair.generate.support import Probed
 from conrepair.generate.values.drawn import drawn_values
+from conrepair.runtime.errors import InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 
 _INPUTS = 4
@@ -85,11 +86,14 @@ _asked: set[str] = set()  # targets that this process has tried
 
 
 def _refusal(asked: NarrowingTarget, model: Any, feeds: dict[str, Any], folder: Path) -> str | None:
+    """Why somebody doesn't take a model; of what can't be loaded or run here, as the library says it."""
     folder.mkdir()
     try:
         asked.take(model, feeds, folder)
     except Exception as error:  # noqa: BLE001 (of whatever class: it's what is asked for)
-        return f"{type(error).__name__}: {error}"
+        own = isinstance(error, ModelLoadError | InferenceError) and error.__cause__
+        said = own or error
+        return f"{type(said).__name__}: {said}"
     finally:
         shutil.rmtree(folder)
     return None

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import onnx
 
 from conrepair.backends.all_backends import COMPILERS
+from conrepair.cases.case import Array, Case
 from conrepair.converters.all_converters import CONVERTERS
-from conrepair.converters.base import Converter
 from conrepair.converters.routes import Route, find_route
-from conrepair.engine.fingerprint import code_fingerprint, library_versions
-from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import UsageError
+from conrepair.systems.converters import SYSTEM, through
+from conrepair.systems.system import Setting
 
 _RUNTIME = "onnxruntime"
 _FORMATS = ("keras", "torch", "tflite")
-_FILE = "model.onnx"
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,16 @@ class NarrowingTarget:
 
     Attributes:
         name: As it's asked for.
-        steps: Converters, one behind the other; none for what runs or compiles the model itself.
+        setting: By which it's given a model.
     """
 
     name: str
-    steps: tuple[Converter, ...] = ()
+    setting: Setting
 
     @property
     def needs(self) -> frozenset[str]:
         """Frameworks that it imports."""
-        return frozenset({"onnx"}).union(*(step.needs for step in self.steps))
+        return SYSTEM.needs(self.setting)
 
     @property
     def runs(self) -> bool:
@@ -43,39 +43,29 @@ class NarrowingTarget:
         return self.name == _RUNTIME
 
     def versions(self) -> dict[str, str]:
-        """What its answers depend on."""
-        if self.steps:
-            return {
-                "code": code_fingerprint("convert"),
-                **{k: v for step in self.steps for k, v in step.versions().items()},
-            }
-        names = ("onnxruntime", "onnx") if self.runs else ("apache-tvm", "onnx")
-        found = {name: library_versions().get(name, "missing") for name in names}
-        return found if self.runs else {"code": code_fingerprint("compile"), **found}
+        """What its answers depend on besides code and libraries that are installed here."""
+        return {
+            name: version for step in SYSTEM.route(self.setting).steps for name, version in step.versions().items()
+        }
 
-    def take(self, model: Any, feeds: Mapping[str, Any], folder: Path) -> None:
-        """Have it take a model.
+    def take(self, model: onnx.ModelProto, feeds: Mapping[str, Array], folder: Path) -> None:
+        """Have it take a model: convert it, compile it, or run it.
 
         Args:
-            model: The `onnx.ModelProto`.
+            model: Of one operator.
             feeds: By input.
             folder: For its files.
 
         Raises:
             Exception: of whatever class, if it doesn't take it.
         """
-        from conrepair.generate.running import run
-
-        if self.runs:
-            run(model, feeds, [value.name for value in model.graph.output])
+        there = Case.of(model, feeds).file(folder)
+        if self.setting.route:
+            SYSTEM.converted(there, self.setting, folder)
             return
-        path = folder / _FILE
-        path.write_bytes(model.SerializeToString())
-        there = Model("onnx", str(path), sha256="")
-        if self.steps:
-            Route(self.steps).convert(there, folder)
-        else:
-            COMPILERS[self.name].compile(there, {}, 1, folder)
+        runnable = SYSTEM.open(there, self.setting, folder)
+        if self.runs:
+            runnable.run(feeds)
 
 
 def target(name: str) -> NarrowingTarget:
@@ -84,14 +74,15 @@ def target(name: str) -> NarrowingTarget:
     Raises:
         UsageError: if there's none.
     """
-    if name == _RUNTIME or name in COMPILERS:
-        return NarrowingTarget(name)
-    if name in _FORMATS:
-        return NarrowingTarget(name, find_route("onnx", name).steps)
-    found = CONVERTERS.get(name)
-    if found is not None and found.source == "onnx":
-        return NarrowingTarget(name, (found,))
-    raise UsageError(f"nobody called {name!r} can be asked what it takes; known: {', '.join(TARGETS)}")
+    if name not in TARGETS:
+        raise UsageError(f"nobody called {name!r} can be asked what it takes; known: {', '.join(TARGETS)}")
+    if name == _RUNTIME:
+        return NarrowingTarget(name, SYSTEM.settings[SYSTEM.plain])
+    if name in COMPILERS:
+        return NarrowingTarget(name, Setting(name))
+    return NarrowingTarget(
+        name, through(find_route("onnx", name) if name in _FORMATS else Route((CONVERTERS[name],)))
+    )
 
 
 TARGETS = (

@@ -12,26 +12,18 @@ import numpy as np
 
 from conrepair.campaigns.network_folder import NetworkFolder, name_of, read_about
 from conrepair.converters.routes import find_route
-from conrepair.data.binding import bind_inputs
-from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.engine.job_table import reach_of
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
-from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.frameworks.runnable import Runnable
 from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
-from conrepair.generate.judging import difference
-from conrepair.jobs.conversion import convert
-from conrepair.jobs.values import ConversionStep
-from conrepair.report.row_paths import placed, resolved_in
-from conrepair.runtime.errors import ConversionError
+from conrepair.generate.judging import difference, verdict_of
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import make_folder
 from conrepair.runtime.workers import Failure, Job, Outcome
+from conrepair.systems.converters import SYSTEM, through
 
 _KIND = "convert_network"
 _IMPORTS = 120.0  # more seconds, as a worker imports frameworks with its first
@@ -112,9 +104,6 @@ def _reason(failure: Failure, job: Job) -> str:
     return str(failure).replace(str(job.folder), "").replace(f"{job.payload['network']}/", "")
 
 
-Arrays = dict[str, np.ndarray[Any, Any]]
-
-
 def convert_network(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Convert a generated network, and compare what the result computes.
 
@@ -128,49 +117,18 @@ def convert_network(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Raises:
         ConrepairError: if it can't be converted, or the result can't be run.
     """
-    network, target = Path(payload["network"]), payload["format"]
+    network = Path(payload["network"])
     here = Model("onnx", str(network / MODEL), model_sha256(network / MODEL))
-    route = find_route("onnx", target, model=here)
-    inputs = framework("onnx").describe(here).inputs
-    for place, step in enumerate(route.steps):
-        own = folder / str(place)
-        own.mkdir()
-        made = convert(own, here, ConversionStep.of(step, step.complete({})), inputs).model
-        here = placed(made, resolved_in(own))
-    found = _outputs(framework(target).load(here), _arrays(network / INPUTS))
-    expected, candidate = _paired(_arrays(network / OUTPUTS), found)
-    wrong = difference(expected, candidate, payload["coarsest"])
-    verdict = {"verdict": "same"} if wrong is None else {"verdict": "differs", **vars(wrong)}
-    return {"route": route.name, "file": Path(here.path).relative_to(folder).as_posix(), **verdict}
+    route = find_route("onnx", payload["format"], model=here)
+    setting = through(route)
+    runnable = SYSTEM.open(here, setting, folder)
+    inputs = _arrays(network / INPUTS)
+    found = runnable.run({spec.name: inputs[spec.name] for spec in runnable.inputs})
+    made = Path(SYSTEM.converted(here, setting, folder).path)
+    verdict = verdict_of(difference(_arrays(network / OUTPUTS), found, payload["coarsest"]))
+    return {"route": route.name, "file": made.relative_to(folder).as_posix(), **verdict}
 
 
-def _arrays(path: Path) -> Arrays:
+def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     with np.load(path, allow_pickle=False) as read:
         return dict(read)
-
-
-def _outputs(runnable: Runnable, inputs: Arrays) -> Arrays:
-    """What a model computes of a network's inputs, by its own names."""
-    samples = [TensorSpec(name, array.shape, array.dtype.name) for name, array in inputs.items()]
-    specs = {spec.name: spec for spec in runnable.inputs}
-    feeds = {}
-    for binding in bind_inputs(samples, runnable.inputs):
-        array = inputs[binding.sample]
-        array = array if binding.permutation is None else array.transpose(binding.permutation)
-        feeds[binding.input] = array.astype(numpy_dtype(specs[binding.input].dtype), copy=False)
-    return runnable.run(feeds)
-
-
-def _paired(expected: Arrays, found: Arrays) -> tuple[Arrays, Arrays]:
-    """Both sides' outputs by the network's names, in its layout.
-
-    Raises:
-        ConversionError: if an output has none that stands for it.
-    """
-    if expected.keys() == found.keys():
-        return expected, found
-    pairs, unpaired = pair_outputs(expected, found)
-    if unpaired:
-        raise ConversionError(unpaired[0])
-    fitted = {pair.reference: fit(pair, expected[pair.reference], found[pair.candidate]) for pair in pairs}
-    return {name: one for name, (one, _) in fitted.items()}, {name: other for name, (_, other) in fitted.items()}

@@ -56,6 +56,11 @@ def difference(expected: Arrays, found: Arrays, coarsest: str = "float32") -> Re
     )
 
 
+def verdict_of(wrong: ResultDifference | None) -> dict[str, Any]:
+    """A comparison as it's told: "verdict" is "same", or "differs" with the fields of what is wrong."""
+    return {"verdict": "same"} if wrong is None else {"verdict": "differs", **vars(wrong)}
+
+
 def optimized(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest: str) -> dict[str, Any]:
     """Run a network with all optimizations of ONNX Runtime.
 
@@ -72,8 +77,7 @@ def optimized(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest:
         found = run(model, inputs, list(outputs), optimized=True)
     except RefusedError as error:
         return {"verdict": "fails", "words": str(error)}
-    wrong = difference(outputs, found, coarsest)
-    return {"verdict": "same"} if wrong is None else {"verdict": "differs", **vars(wrong)}
+    return verdict_of(difference(outputs, found, coarsest))
 
 
 def refereed(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest: str) -> dict[str, Any]:
@@ -98,7 +102,7 @@ def refereed(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest: 
         return {"verdict": "alone", "words": str(error)}
     wrong = difference({name: truth[name] for name in outputs}, outputs, coarsest)
     if wrong is None:
-        return {"verdict": "same"}
+        return verdict_of(None)
     try:
         bounded = Analysis(model).at(inputs)
     except Exception as error:  # noqa: BLE001 (the reference raises a dozen types)
@@ -107,7 +111,7 @@ def refereed(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest: 
         array.shape == truth[name].shape and not beside(array, bounded.truth[name], bounded.bound[name]).beyond
         for name, array in outputs.items()
     )
-    return {"verdict": "same"} if explained else {"verdict": "differs", **vars(wrong)}
+    return verdict_of(None if explained else wrong)
 
 
 def _of_one(

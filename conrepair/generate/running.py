@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from conrepair.frameworks.onnx_files.border import plain_border
 from conrepair.generate.graph import Draft
 from conrepair.generate.tensors import numpy_type
 from conrepair.generate.values.drawn import drawn_values
+from conrepair.runtime.onnx_session import open_session
 
 _NARROW = "tensor(bfloat16)"
 
@@ -95,26 +95,6 @@ def accepted(model: onnx.ModelProto, draft: Draft) -> bool:
 
 def _opened(text: bytes, optimized: bool) -> Any:
     try:
-        return _runtime().InferenceSession(text, _options(optimized), providers=["CPUExecutionProvider"])
+        return open_session(text, threads=1, quiet=True, optimized=optimized)
     except Exception as error:  # the runtime's errors have no common class
         raise RefusedError(str(error)) from error
-
-
-@cache
-def _runtime() -> Any:
-    import onnxruntime
-
-    onnxruntime.disable_telemetry_events()
-    onnxruntime.set_default_logger_severity(4)
-    return onnxruntime
-
-
-@cache
-def _options(optimized: bool) -> Any:
-    runtime = _runtime()
-    options = runtime.SessionOptions()
-    level = runtime.GraphOptimizationLevel
-    options.graph_optimization_level = level.ORT_ENABLE_ALL if optimized else level.ORT_DISABLE_ALL
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    return options

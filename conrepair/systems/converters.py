@@ -13,6 +13,7 @@ import numpy as np
 from conrepair.backends.base import Switch
 from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter, comma_parts
+from conrepair.converters.routes import Route
 from conrepair.frameworks.model import Model
 from conrepair.systems import ort
 from conrepair.systems.system import Program, Setting, System
@@ -45,6 +46,15 @@ _TO_OTHERS = MappingProxyType(
     }
 )
 _Options = Mapping[str, Any]
+
+
+def through(route: Route) -> Setting:
+    """A setting that converts, and runs what comes out by the libraries of its format.
+
+    Args:
+        route: From ONNX files.
+    """
+    return Setting("libraries", route=tuple(step.name for step in route.steps))
 
 
 def _patterns(off: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ def test_a_target_that_crashes_or_hangs_is_asked_on_and_only_once(
 
 def test_targets_are_runtimes_compilers_formats_and_converters() -> None:
     assert {"onnxruntime", "tvm", "keras", "torch", "tflite", "onnx2torch", "onnx-onnxslim"} <= set(TARGETS)
-    assert [step.target for step in target("tflite").steps][-1] == "tflite"
+    assert target("tflite").setting.route == ("onnx-keras", "keras-tflite")
     with pytest.raises(UsageError, match="nobody called 'tvn' can be asked what it takes; known: onnxruntime, tvm"):
         target("tvn")
 
