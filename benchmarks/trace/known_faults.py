@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -23,11 +22,12 @@ from onnx.parser import parse_function
 from benchmarks.common.running import say
 from benchmarks.trace.kept import Kept
 from benchmarks.trace.networks import model_of
-from conrepair.frameworks.model import Model, to_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.jobs.trace_search import trace
+from conrepair.jobs.trace_values import Compared, Search
 from conrepair.systems.registry import SYSTEMS, entry
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Chosen, Setting, System
 
 __all__ = ["FAULTS", "Fault", "reached", "written"]
 
@@ -153,32 +153,29 @@ def reached(fault: Fault, seed: int, seconds: float, evaluations: int) -> dict[s
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         written(fault, seed, folder / "model.onnx")
-        asked: Mapping[str, Any] = {
-            "model": to_json(model_of(folder / "model.onnx")),
-            "one": {"system": one.system, "setting": to_json(one.chosen)},
-            "two": {"system": one.system, "setting": to_json(one.plain.chosen)},
-            "method": "mega",
-            "objective": "guide",
-            "evaluations": evaluations,
-            "seconds": seconds,
-            "low": -5.0,
-            "high": 5.0,
-            "seed": seed,
-            "given": None,
-            "given_sha256": None,
-            "starts": False,
-            "accuracy": {},
-            "weights": [],
-        }
+        sides = Compared(
+            model=model_of(folder / "model.onnx"),
+            one=Chosen(one.system, one.chosen),
+            two=Chosen(one.system, one.plain.chosen),
+        )
+        search = Search(
+            method="mega",
+            objective="guide",
+            evaluations=evaluations,
+            seconds=seconds,
+            low=-5.0,
+            high=5.0,
+            seed=seed,
+        )
         started = time.perf_counter()
-        told = trace(dict(asked), folder)
-    worst = told["deviations"][0]
+        told = trace(folder, sides, search)
+    worst = told.deviations[0]
     return {
-        "kind": worst["kind"],
-        "blamed": worst["blamed"],
-        "reached": worst["kind"] == "wrong" and worst["blamed"] == fault.blamed,
-        "over": max(float(worst[side]["over"]) for side in ("framework", "total") if worst[side]),
-        "searched": told["seconds"],
+        "kind": worst.kind,
+        "blamed": worst.blamed,
+        "reached": worst.kind == "wrong" and worst.blamed == fault.blamed,
+        "over": max(side.over or 0.0 for side in (worst.framework, worst.total) if side),
+        "searched": told.seconds,
         "seconds": time.perf_counter() - started,
     }
 

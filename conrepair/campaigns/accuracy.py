@@ -10,7 +10,6 @@ from conrepair.accuracy.operators.all_operators import FAMILIES
 from conrepair.backends.base import named_rightly
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
-from conrepair.frameworks.model import from_json, to_json
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.reach import GPU
@@ -55,14 +54,7 @@ def measure_systems(asked: Accuracy, session: Session) -> Tables:
     seconds, missing = {}, {}
     for name, dtype in itertools.product(names, asked.dtypes or _TYPES):
         found = installed(name)
-        payload = {
-            "name": found.name,
-            "system": found.system,
-            "setting": to_json(found.chosen),
-            "dtype": dtype,
-            "families": list(FAMILIES),
-            "operators": list(asked.operators),
-        }
+        payload = {"name": found.name, "dtype": dtype, "operators": asked.operators}
         task = Task(
             f"accuracy of {found.name} {dtype}",
             "accuracy",
@@ -74,12 +66,12 @@ def measure_systems(asked: Accuracy, session: Session) -> Tables:
         )
         label = found.name if dtype == "float32" else f"{found.name} {dtype}"
         try:
-            told = session.made(task).result
+            rows, took = session.made(task).read(tuple[tuple[Measured, ...], float])
         except ConrepairError as error:
             missing[label] = str(error)
         else:
-            measured += [from_json(Measured, item) for item in told["measured"]]
-            seconds[label] = float(told["seconds"])
+            measured += rows
+            seconds[label] = took
     return Tables(tuple(measured), seconds, missing)
 
 

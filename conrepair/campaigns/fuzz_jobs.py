@@ -9,8 +9,8 @@ import json
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -20,8 +20,8 @@ from conrepair.cases.case import Array, Case, read, written
 from conrepair.cases.sizes import SIZES, definite, drawn_sizes, largest, resized
 from conrepair.data.tensors import opened_arrays
 from conrepair.frameworks.identity import copy_model
-from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
+from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.fed import drawn_constants, drawn_specials
 from conrepair.fuzz.finding import choices
 from conrepair.fuzz.looking import SUSPECT, UNJUDGED, declared, further, look, looked_at, other_answers
@@ -32,7 +32,8 @@ from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
 from conrepair.runtime.libraries import EXTRAS
 from conrepair.runtime.words import shortened
-from conrepair.systems.registry import Entry, entry
+from conrepair.systems.registry import Entry
+from conrepair.systems.registry import entry as entry_of
 
 TOLD, CASE, PROGRAMMED, RIGHT = "told.jsonl", "case", "programmed", "right.npz"
 """In a job's folder."""
@@ -121,31 +122,32 @@ def _typed(arrays: Mapping[str, Array], values: Iterable[onnx.ValueInfoProto]) -
     }
 
 
-def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def fuzz_try(
+    folder: Path, entry: str, networks: tuple[Path, ...], seconds: float, varied: float, *, slower: bool = False
+) -> None:
     """Try networks by a system, one after the other.
 
     Args:
-        payload: "entry", "networks" (folders), "seconds" (for each), "varied" (share of them that get drawn options;
-            where it's more than 0 all get odd numbers, too),
-            "slower" (whether they're timed, too).
         folder: Receives `TOLD`, a line for each network that was tried, and `AT`, which one is being tried or judged.
-
-    Returns:
-        Nothing.
+        entry: The system and its setting.
+        networks: Folders.
+        seconds: For each.
+        varied: Share of them that get drawn options; where it's more than 0 all get odd numbers, too.
+        slower: Whether they're timed, too.
     """
-    asked = entry(payload["entry"])
-    for place, where in enumerate(payload["networks"]):
+    asked = entry_of(entry)
+    for place, where in enumerate(networks):
         at = functools.partial(_say, folder / AT, place)
         at()
         more = 0.0 if asked.name in _tried else _FIRST_SECONDS
-        with bounded(payload["seconds"] + more):
-            case, right = case_for(Path(where), asked, payload["varied"])
-            threads = threaded(case, asked, payload["varied"])
-            others = _others(case, at) if payload["varied"] else ()
+        with bounded(seconds + more):
+            case, right = case_for(where, asked, varied)
+            threads = threaded(case, asked, varied)
+            others = _others(case, at) if varied else ()
             trial = tried(case, asked.runs, asked.chosen, folder, threads=threads, others=others)
             at(judging=True)
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
-            stages = {REFUSAL, GRADIENT} | ({SLOWER} if payload["slower"] else set())
+            stages = {REFUSAL, GRADIENT} | ({SLOWER} if slower else set())
             found = further(found, case, trial, asked.runs, asked.chosen, folder, stages)
             for draw, (other, seen) in enumerate(trial.others if found.suspicion is None else (), 1):
                 odd = looked_at(other, seen, other_answers(other), asked.chosen)
@@ -159,7 +161,6 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         told = encode(found) | {"message": shortened(found.message, _LONGEST)}
         with (folder / TOLD).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(told) + "\n")
-    return {}
 
 
 def _say(path: Path, place: int, *, judging: bool = False, odd: int = 0) -> None:
@@ -185,81 +186,119 @@ def _plainly(case: Case, suspicion: Suspicion, asked: Entry, folder: Path) -> bo
     return _shown(case, suspicion, asked.plain.name, folder)
 
 
-def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Made:
+    """What was made of a suspicion.
+
+    Attributes:
+        verdict: As of `conrepair.fuzz.reducing.Reduction`.
+        words: Who says so, or why it's nothing.
+        suspicion: What is seen; None where that isn't known.
+        tries: Of the reduction.
+        smallest: Whether nothing can be left out any more.
+        cause: What it hangs on.
+        case: The key of the case.
+        operators: Of the reduced network, in order.
+        choices: As of `conrepair.fuzz.finding.choices`.
+        also: Other settings that show it.
+        versions: Of what took part.
+    """
+
+    verdict: str
+    words: str
+    suspicion: Suspicion | None = None
+    tries: int = 0
+    smallest: bool = False
+    cause: Cause = field(default_factory=Cause)
+    case: str = ""
+    operators: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def fuzz_reduce(
+    folder: Path,
+    *,
+    entry: str,
+    network: Path,
+    suspicion: Suspicion,
+    seconds: float,
+    longest: float,
+    others: tuple[str, ...] = (),
+    apart: bool = False,
+    varied: float = 0.0,
+    odd: int = 0,
+) -> Made:
     """Make a finding of a suspicion.
 
     Args:
-        payload: "entry", "network" (folder), "varied" (as of `fuzz_try`), "odd" (which draw of odd numbers showed it,
-            or 0), "suspicion", "seconds" (for the reduction), "longest" (for a try of what may hang), "others"
-            (entries that are asked whether they show it, too), "apart" (whether each case is looked at in a process
-            of its own).
         folder: Receives `CASE`, `PROGRAMMED` and `RIGHT`.
-
-    Returns:
-        "verdict", "suspicion", "words", "tries", "smallest", "cause", "operators", "choices", "case" (its key),
-        "also", "versions".
+        entry: The system and its setting.
+        network: Folder.
+        suspicion: What was seen.
+        seconds: For the reduction.
+        longest: Seconds for a try of what may hang.
+        others: Entries that are asked whether they show it, too.
+        apart: Whether each case is looked at in a process of its own.
+        varied: As of `fuzz_try`.
+        odd: Which draw of odd numbers showed it; 0 for the usual ones.
     """
-    asked = entry(payload["entry"])
-    case, _ = case_for(Path(payload["network"]), asked, payload["varied"], odd=payload["odd"])
-    found = reduced(
-        case,
-        from_json(Suspicion, payload["suspicion"]),
-        asked,
-        folder,
-        seconds=payload["seconds"],
-        longest=payload["longest"],
-        apart=payload["apart"],
-    )
-    told = {name: encode(getattr(found, name)) for name in ("verdict", "suspicion", "words", "tries", "smallest")}
-    told |= {"cause": encode(found.cause), "case": found.case.key, "also": [], "versions": {}, "operators": []}
+    asked = entry_of(entry)
+    case, _ = case_for(network, asked, varied, odd=odd)
+    found = reduced(case, suspicion, asked, folder, seconds=seconds, longest=longest, apart=apart)
+    made = Made(found.verdict, found.words, found.suspicion, found.tries, found.smallest, found.cause, found.case.key)
     if found.verdict != SUSPECT:
-        return told
-    told["operators"] = [node.op_type for node in nodes_of(found.case.model.graph)]
-    told["choices"] = choices(found.case.model)
+        return made
     written(found.case, folder / CASE)
     ends = found.suspicion.kind in ENDS  # who shows that, too, isn't asked: it would end this process
     of = found.case if found.suspicion.stage != SIZES else resized(found.case) or found.case
     right = None if ends else {**(other_answers(of) or {}), **declared(of.model)}
     if right is not None and found.suspicion.output in right:
         np.savez(folder / RIGHT, right=right[found.suspicion.output])
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        model = found.case.file(Path(made))
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        model = found.case.file(Path(scratch))
         try:
-            programmed = asked.runs.programmed(model, asked.chosen, Path(made))
+            programmed = asked.runs.programmed(model, asked.chosen, Path(scratch))
         except Exception:  # noqa: BLE001 (where converting is what fails, programs begin with the ONNX file)
             programmed = model
         copy_model(Path(programmed.path), folder / PROGRAMMED)
-    others = [] if ends else payload["others"]
-    told["also"] = [name for name in others if _shown(found.case, found.suspicion, name, folder)]
-    told["versions"] = _versions()
-    return told
+    return dataclasses.replace(
+        made,
+        operators=tuple(node.op_type for node in nodes_of(found.case.model.graph)),
+        choices=choices(found.case.model),
+        also=() if ends else tuple(name for name in others if _shown(found.case, found.suspicion, name, folder)),
+        versions=_versions(),
+    )
 
 
-def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def fuzz_recheck(folder: Path, entry: str, case: Path, key: str, suspicion: Suspicion) -> tuple[str, str]:
     """Try a finding's case again.
 
     Args:
-        payload: "entry", "case" (folder), "key" (of that case), "suspicion".
         folder: For files.
+        entry: The system and its setting.
+        case: Folder.
+        key: Of that case.
+        suspicion: What was seen.
 
     Returns:
-        "verdict" ("there", "gone" or "unknown") and "words".
+        "there", "gone" or "unknown", and words.
     """
-    asked, suspicion = entry(payload["entry"]), from_json(Suspicion, payload["suspicion"])
-    case = read(Path(payload["case"]))
-    if case.key != payload["key"]:
-        return {"verdict": "unknown", "words": "another case lies there. Copy the whole folder again."}
-    found = look(case, asked.runs, asked.chosen, folder, stage=suspicion.stage)
+    asked, tried_again = entry_of(entry), read(case)
+    if tried_again.key != key:
+        return "unknown", "another case lies there. Copy the whole folder again."
+    found = look(tried_again, asked.runs, asked.chosen, folder, stage=suspicion.stage)
     words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
     if suspicion.same(found.suspicion):
-        return {"verdict": "there", "words": words}
+        return "there", words
     if found.verdict in {REFUSED, UNJUDGED, SUSPECT}:
-        return {"verdict": "unknown", "words": f"{found.verdict}: {words}"}
-    return {"verdict": "gone", "words": found.verdict}
+        return "unknown", f"{found.verdict}: {words}"
+    return "gone", found.verdict
 
 
 def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:
-    other = entry(name)
+    other = entry_of(name)
     found = look(case, other.runs, other.chosen, folder, strict=True, stage=suspicion.stage)
     return suspicion.same(found.suspicion)
 

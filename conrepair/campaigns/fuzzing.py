@@ -17,7 +17,7 @@ import numpy as np
 
 from conrepair.campaigns.fuzz_database import DATABASE, Database, Suspect
 from conrepair.campaigns.fuzz_job import fuzz_job
-from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD
+from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD, Made
 from conrepair.campaigns.fuzz_networks import FuzzNetwork, Source, dealt, functions_of, rounds
 from conrepair.campaigns.generate_functions import functions_at
 from conrepair.campaigns.generate_jobs import AT
@@ -26,7 +26,7 @@ from conrepair.cases.case import read
 from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
-from conrepair.frameworks.model import from_json, to_json
+from conrepair.frameworks.model import from_json
 from conrepair.fuzz.apart import PROCESS
 from conrepair.fuzz.finding import Finding, key_of
 from conrepair.fuzz.known import Known
@@ -38,6 +38,7 @@ from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import scratch_folder
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
@@ -90,7 +91,7 @@ class Campaign:
     ) -> None:
         self._asked, self._root, self._own, self._known, self._display = asked, root, own, known, display
         self._source = source
-        self._functions = functions_at([to_json(item) for item in functions_of(asked)])
+        self._functions = functions_at(functions_of(asked))
         self._begun = time.monotonic()
         self._networks: dict[str, FuzzNetwork] = {}
         self.findings: dict[str, Finding] = {}
@@ -154,8 +155,7 @@ class Campaign:
         def job(name: str, share: list[FuzzNetwork]) -> Job:
             place, limit = work / f"tries-{next(numbers)}", self._asked.network_seconds
             left[place] = name, share
-            networks = [str(item.folder) for item in share]
-            payload = {"networks": networks, "seconds": limit}
+            payload = {"networks": [item.folder for item in share], "seconds": limit}
             payload |= {"varied": self._asked.varied, "slower": self._asked.slower}
             return fuzz_job("fuzz_try", name, payload, place, len(share) * limit)
 
@@ -196,8 +196,8 @@ class Campaign:
             whose[folder] = suspect
             seconds, longest = self._asked.reduction_seconds, self._asked.network_seconds
             payload = {
-                "network": str(self._networks[suspect.network].folder),
-                "suspicion": encode(suspect.suspicion),
+                "network": self._networks[suspect.network].folder,
+                "suspicion": suspect.suspicion,
                 "seconds": seconds,
                 "longest": longest,
                 "others": self._others(suspect.entry),
@@ -206,11 +206,11 @@ class Campaign:
                 "odd": suspect.odd,
             }
             jobs.append(fuzz_job("fuzz_reduce", suspect.entry, payload, folder, longest + 4 * seconds))
-        done: dict[Path, Mapping[str, Any]] = {}
+        done: dict[Path, Made] = {}
 
         def ended(job: Job, outcome: Outcome) -> Job | None:
             if not isinstance(outcome, Failure):
-                done[job.folder] = outcome.value
+                done[job.folder] = typed(Made, outcome.value)
             elif outcome.kind in _OURS:
                 raise problem_of_failure(outcome).as_error("fuzz_reduce")
             elif outcome.kind in ENDED and not job.payload["apart"]:  # a smaller case ends its process
@@ -218,7 +218,7 @@ class Campaign:
                 make_folder(job.folder)
                 return dataclasses.replace(job, payload={**job.payload, "apart": True})
             else:
-                done[job.folder] = {"verdict": "lost", "words": str(outcome)}
+                done[job.folder] = Made("lost", str(outcome))
             stage.advance()
             return None
 
@@ -228,7 +228,7 @@ class Campaign:
             finally:
                 # The smallest ones first, else in their order, so that the same one of doubles is kept.
                 found = [folder for folder in whose if folder in done]
-                for folder in sorted(found, key=lambda folder: len(done[folder].get("operators", ()))):
+                for folder in sorted(found, key=lambda folder: len(done[folder].operators)):
                     self._keep(whose[folder], done[folder], folder, database)
 
     def _others(self, name: str) -> list[str]:
@@ -301,10 +301,10 @@ class Campaign:
 
     # Findings
 
-    def _keep(self, suspect: Suspect, answer: Mapping[str, Any], folder: Path, database: Database) -> None:
-        told = {**answer, "source": self._networks[suspect.network].source}
-        if told["verdict"] != SUSPECT:
-            database.add_reduction(suspect, told["verdict"], told)
+    def _keep(self, suspect: Suspect, made: Made, folder: Path, database: Database) -> None:
+        told = {**encode(made), "source": self._networks[suspect.network].source}
+        if made.verdict != SUSPECT:
+            database.add_reduction(suspect, made.verdict, told)
             return
         finding = self._finding(suspect, told)
         if not self._functions.keeps(finding):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,16 +71,15 @@ def function_files(
     return found
 
 
-def functions_at(items: Sequence[Mapping[str, str]]) -> Functions:
+def functions_at(files: Sequence[FunctionFile]) -> Functions:
     """Load functions.
 
     Args:
-        items: Of `FunctionFile`s as plain values.
+        files: Which.
 
     Raises:
         ModelLoadError: if that fails.
     """
-    files = [FunctionFile(**item) for item in items]
     return Functions(
         [
             Function(item.told, item.kind, getattr(module_at(item.path, str(Path(item.path).parent)), item.name))

@@ -6,16 +6,16 @@ import contextlib
 import json
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from conrepair.campaigns.generate_functions import functions_at
+from conrepair.campaigns.generate_functions import FunctionFile, functions_at
 from conrepair.campaigns.generate_material import material_at
 from conrepair.campaigns.network_folder import REASON, name_of
-from conrepair.frameworks.model import from_json
-from conrepair.generate.blocks import BLOCK, block
+from conrepair.generate.blocks import BLOCK
+from conrepair.generate.blocks import block as networks_of
 from conrepair.generate.generated import generated
 from conrepair.generate.narrowing.table import Acceptance, Narrowed
 from conrepair.generate.networks import NotMadeError
@@ -29,30 +29,46 @@ AT, TRYING = "at.json", "trying"
 """In a job's folder: which network is being made, and its files so far."""
 
 
-def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def generate(
+    folder: Path,
+    *,
+    wishes: Wishes,
+    seed: int,
+    block: int,
+    wanted: frozenset[int],
+    without: frozenset[int] = frozenset(),
+    seconds: float,
+    known: str,
+    models: tuple[str, ...] = (),
+    instances: str,
+    functions: tuple[FunctionFile, ...] = (),
+) -> None:
     """Make the networks of a block.
 
     Args:
-        payload: "wishes", "seed", "block" (its number), "wanted" (numbers of networks), "without" (those that ended a
-            worker, which aren't tried again), "seconds" (for each), "known" (file of "types",
-            what `element_types` found, and "taken", what a target takes, by operator), "models" (to grow from),
-            "instances" (file of what was learned), "functions" (the user's own).
         folder: Receives a folder, `name_of` its number, for each network, whole from when it's there; or a file with
             `REASON` as suffix that says why there is none.
-
-    Returns:
-        Nothing.
+        wishes: What they should be like.
+        seed: Of all that's drawn.
+        block: Its number.
+        wanted: Numbers of networks.
+        without: Of those that ended a worker, which aren't tried again.
+        seconds: For each.
+        known: File of "types", what `element_types` found, and "taken", what a target takes, by operator.
+        models: To grow from.
+        instances: File of what was learned.
+        functions: The user's own.
     """
-    wishes, number, wanted = from_json(Wishes, payload["wishes"]), payload["block"], set(payload["wanted"])
-    functions = functions_at(payload["functions"])
-    support = functions.narrowed(_support(wishes.opset, payload["known"]))
-    material = material_at(tuple(payload["models"]), payload["instances"], wishes.opset)
+    own = functions_at(functions)
+    support = own.narrowed(_support(wishes.opset, known))
+    material = material_at(models, instances, wishes.opset)
     last = max(wanted)
-    without = {index - number * BLOCK for index in payload["without"]}
-    networks = block(wishes, payload["seed"], number, support, last + 1 - number * BLOCK, without, material)
-    for index in range(number * BLOCK, last + 1):
+    first = block * BLOCK
+    places = {index - first for index in without}
+    networks = networks_of(wishes, seed, block, support, last + 1 - first, places, material)
+    for index in range(first, last + 1):
         _write(folder / AT, json.dumps(index))
-        with bounded(payload["seconds"]):
+        with bounded(seconds):
             network = next(networks)
             if index not in wanted:
                 continue
@@ -60,32 +76,37 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
                 _write(folder / f"{name_of(index)}{REASON}", str(network))
                 continue
             try:
-                found = generated(network, payload["seed"], index)
-                functions.keep(found)
+                found = generated(network, seed, index)
+                own.keep(found)
                 _deliver(folder, name_of(index), found.refereed())
             except RefusedError as error:
                 _write(folder / f"{name_of(index)}{REASON}", str(error))
-    return {}
 
 
-def element_types(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def element_types(
+    folder: Path, opset: int, operators: tuple[str, ...], journal: Path, whose: str, versions: Mapping[str, str]
+) -> dict[str, list[dict[str, str]]]:
     """Ask ONNX Runtime which element types it takes for operators; none of one that ends its process.
 
     Args:
-        payload: "opset", "operators"; "versions", that the answers depend on; "journal" and "whose" it is.
         folder: Not used.
+        opset: Of the operators.
+        operators: Which.
+        journal: Folder of what was done.
+        whose: It is.
+        versions: That the answers depend on.
 
     Returns:
-        "found", as of `Probed`.
+        As of `Probed`.
     """
-    support, journal = Probed(payload["opset"], accepted), Journal(Path(payload["journal"]), payload["whose"])
-    for op in payload["operators"]:
-        if op in journal:
+    support, done = Probed(opset, accepted), Journal(journal, whose)
+    for op in operators:
+        if op in done:
             support.found[op] = []
             continue
-        with journal.trying(op):
+        with done.trying(op):
             support.ask(op)
-    return {"found": support.found}
+    return support.found
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from conrepair.generate.real.growth import GrowingModel
 from conrepair.generate.real.opened import opened
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import HashedPath
 from conrepair.runtime.progress import ProgressDisplay
 
 CASES = "onnx"
@@ -75,7 +76,7 @@ class MaterialFiles:
             with Session(keeps=True) as session:
                 results = session.results(tasks, _KIND, display)
             for item in tasks:
-                found += instances_of(entry_of(results[item.name], item.name).result["instances"])
+                found += instances_of(entry_of(results[item.name], item.name).read(str))
         return tuple(found)
 
 
@@ -114,17 +115,18 @@ def material_of(files: MaterialFiles, instances: Sequence[Instance], opset: int)
     )
 
 
-def learn(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def learn(folder: Path, model: HashedPath, versions: Mapping[str, str]) -> str:
     """Learn of a model.
 
     Args:
-        payload: "model" ("path", "sha256"); "versions", that the answers depend on.
         folder: Not used.
+        model: An ONNX file.
+        versions: That the answers depend on.
 
     Returns:
-        "instances", as `text_of_instances` has them.
+        What was learned, as `text_of_instances` has it.
     """
-    return {"instances": text_of_instances(harvest([Path(payload["model"]["path"])]))}
+    return text_of_instances(harvest([Path(model.path)]))
 
 
 @cache
@@ -141,7 +143,7 @@ def material_at(models: tuple[str, ...], instances: str, opset: int) -> Material
 
 
 def _task(path: Path) -> Task:
-    payload = {"model": {"path": str(path), "sha256": model_sha256(path)}, "versions": dict(versions())}
+    payload = {"model": HashedPath(str(path), model_sha256(path)), "versions": versions()}
     return Task(str(path), _KIND, lambda _: payload, needs=frozenset({"onnx"}), timeout=_SECONDS)
 
 

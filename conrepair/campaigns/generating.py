@@ -303,16 +303,16 @@ class _Making:
 
     def _job(self, place: Path, block: int, wanted: list[int]) -> Job:
         payload = {
-            "wishes": to_json(self._asked.wishes),
+            "wishes": self._asked.wishes,
             "seed": self._asked.seed,
             "block": block,
             "wanted": wanted,
             "without": self._without.get(block, []),
             "seconds": self._asked.timeout,
             "known": str(self._known),
-            "models": [str(path) for path in self._asked.material.models],
+            "models": self._asked.material.models,
             "instances": str(self._learned),
-            "functions": [to_json(item) for item in self._asked.functions],
+            "functions": self._asked.functions,
         }
         reach = reach_of(_KIND, program=bool(self._asked.functions))
         return Job(_KIND, payload, place, frozenset({"onnx"}), BLOCK * self._asked.timeout + _START, reach)

@@ -9,7 +9,6 @@ from conrepair.campaigns.narrowing_targets import NarrowingTarget, target
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result, Task
 from conrepair.engine.session import Session
-from conrepair.frameworks.model import from_json
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import versions
 from conrepair.generate.narrowing.table import Acceptance, NarrowingRow, taken_of
@@ -21,6 +20,7 @@ _ASKING = "element_types"
 """Kind of the job that asks ONNX Runtime which element types it takes."""
 
 _KIND = "narrow"
+_Types = dict[str, list[dict[str, str]]]
 _SETTINGS = 100
 _START = 300.0  # more seconds for a job than for its settings, each of which has a limit of its own
 
@@ -32,13 +32,12 @@ def element_types(wishes: Wishes) -> dict[str, list[dict[str, str]]]:
         ConrepairError: if it can't be asked.
     """
     with Session(keeps=True) as session:
-        found: dict[str, list[dict[str, str]]] = session.made(_asking(wishes)).result["found"]
-    return found
+        return session.made(_asking(wishes)).read(_Types)
 
 
 def _asking(wishes: Wishes) -> Task:
     """Ask ONNX Runtime which element types it takes."""
-    payload = {"opset": wishes.opset, "operators": list(wishes.names), "versions": dict(versions())}
+    payload = {"opset": wishes.opset, "operators": wishes.names, "versions": versions()}
     return Task(_ASKING, _ASKING, lambda _: payload, needs=frozenset({"onnx"}), continues=True)
 
 
@@ -81,11 +80,12 @@ def support_of(
 
 
 def _task(asked: NarrowingTarget, op: str, opset: int, seconds: float, before: Collection[Task]) -> Task:
-    payload = {"target": asked.name, "op": op, "opset": opset, "seconds": seconds, "versions": asked.versions()}
+    payload = {"target": asked.name, "op": op, "opset": opset, "seconds": seconds}
+    payload["versions"] = {**versions(), **asked.versions()}
 
     def whole(entries: Mapping[str, Any]) -> dict[str, Any]:
-        known = {op: entries[_ASKING].result["found"][op]} if before else None
-        return payload | {"types": known, "specifications": dict(versions())}
+        known = {op: entries[_ASKING].read(_Types)[op]} if before else None
+        return payload | {"types": known}
 
     return Task(
         op,
@@ -102,4 +102,4 @@ def _task(asked: NarrowingTarget, op: str, opset: int, seconds: float, before: C
 def _found(result: Result) -> Acceptance:
     if result.entry is None:  # it ends one worker after the other
         return Acceptance(0, 0, refusals={str(result.failure): 1})
-    return taken_of([from_json(NarrowingRow, row) for row in result.entry.result["rows"]])
+    return taken_of(result.entry.read(tuple[NarrowingRow, ...]))

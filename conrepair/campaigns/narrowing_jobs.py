@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from conrepair.campaigns.generate_jobs import bounded
-from conrepair.campaigns.narrowing_targets import NarrowingTarget, target
-from conrepair.frameworks.model import to_json
+from conrepair.campaigns.narrowing_targets import NarrowingTarget
+from conrepair.campaigns.narrowing_targets import target as named
 from conrepair.generate.graph import Draft
 from conrepair.generate.narrowing.facts import WEIGHTS, facts_of
 from conrepair.generate.narrowing.settings import changed, settings_of
@@ -35,21 +35,34 @@ _FIRST_SECONDS = 120.0
 """More for a worker's first model: the target's libraries are imported."""
 
 
-def narrow(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Try a target with an operator.
+def narrow(
+    folder: Path,
+    *,
+    target: str,
+    op: str,
+    opset: int,
+    seconds: float,
+    types: dict[str, list[dict[str, str]]] | None,
+    journal: Path,
+    whose: str,
+    versions: Mapping[str, str],
+) -> tuple[NarrowingRow, ...]:
+    """Try a target with an operator: of each setting, what became of it.
 
     Args:
-        payload: "target", "op", "opset", "seconds" (for each setting), "types" (that ONNX Runtime takes; None for
-            all of the standard's), "versions" and "specifications", that the answers depend on; "journal" and "whose"
-            it is.
         folder: For files.
-
-    Returns:
-        "rows", of each setting what became of it, and "seconds", of a processor.
+        target: Its name.
+        op: The operator.
+        opset: Of the standard's operators.
+        seconds: For each setting.
+        types: That ONNX Runtime takes; None for all of the standard's.
+        journal: Folder of what was done.
+        whose: It is.
+        versions: That the answers depend on.
     """
-    asked, op, opset, begun = target(payload["target"]), payload["op"], payload["opset"], time.process_time()
-    support = Support() if payload["types"] is None else Probed(opset, accepted, payload["types"])
-    journal, rows = Journal(Path(payload["journal"]), payload["whose"]), list[NarrowingRow]()
+    asked = named(target)
+    support = Support() if types is None else Probed(opset, accepted, types)
+    done, rows = Journal(journal, whose), list[NarrowingRow]()
     took: list[tuple[Setting, bool]] = []
 
     def ask(setting: Setting, weighted: bool, alone: tuple[str, str] | None = None) -> bool:
@@ -57,10 +70,10 @@ def narrow(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         draft.add(setting)
         weights, feeds = _sources(draft, len(rows), weighted)
         facts = facts_of(setting, None if len(draft.sources) < 2 else bool(weights))
-        refusal: str | None = f"ends its process, or takes more than {payload['seconds']:g} s"
-        if place not in journal:
+        refusal: str | None = f"ends its process, or takes more than {seconds:g} s"
+        if place not in done:
             more = 0.0 if asked.name in _asked else _FIRST_SECONDS
-            with journal.trying(place), bounded(payload["seconds"] + more):
+            with done.trying(place), bounded(seconds + more):
                 refusal = _refusal(asked, model_of(draft, weights), feeds, folder / "model")
             _asked.add(asked.name)
         rows.append(NarrowingRow(facts, refusal, alone))
@@ -79,7 +92,7 @@ def narrow(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             other = changed(setting, (kind, name, value), support)
             if other is not None and ask(other, weighted, (kind, name)):
                 break
-    return {"rows": [to_json(row) for row in rows], "seconds": time.process_time() - begun}
+    return tuple(rows)
 
 
 _asked: set[str] = set()  # targets that this process has tried

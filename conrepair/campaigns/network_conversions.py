@@ -72,11 +72,11 @@ def convert_networks(
             network, place = folder.root / name_of(index), work / f"{name}-{index}"
             make_folder(place)
             coarsest = read_about(network)["coarsest"]
-            payload = {"network": str(network), "index": index, "format": name, "coarsest": coarsest}
+            payload = {"network": network, "target": name, "coarsest": coarsest}
             yield Job(_KIND, payload, place, needs[name], timeout + _IMPORTS, reach_of(_KIND))
 
     def ended(job: Job, outcome: Outcome) -> None:
-        index, name = job.payload["index"], job.payload["format"]
+        index, name = int(job.payload["network"].name), job.payload["target"]
         if isinstance(outcome, Failure):
             if outcome.kind in _OURS:
                 raise problem_of_failure(outcome).as_error(name)
@@ -104,12 +104,14 @@ def _reason(failure: Failure, job: Job) -> str:
     return str(failure).replace(str(job.folder), "").replace(f"{job.payload['network']}/", "")
 
 
-def convert_network(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def convert_network(folder: Path, network: Path, target: str, coarsest: str) -> dict[str, Any]:
     """Convert a generated network, and compare what the result computes.
 
     Args:
-        payload: "network" (its folder), "format", "coarsest" (as `difference` wants it).
         folder: Receives the model.
+        network: Its folder.
+        target: The format.
+        coarsest: As `difference` wants it.
 
     Returns:
         "route"; "file" (below the folder); "verdict": "same", or "differs" with the fields of `ResultDifference`.
@@ -117,15 +119,14 @@ def convert_network(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Raises:
         ConrepairError: if it can't be converted, or the result can't be run.
     """
-    network = Path(payload["network"])
     here = Model("onnx", str(network / MODEL), model_sha256(network / MODEL))
-    route = find_route("onnx", payload["format"], model=here)
+    route = find_route("onnx", target, model=here)
     setting = through(route)
     runnable = SYSTEM.open(here, setting, folder)
     inputs = _arrays(network / INPUTS)
     found = runnable.run({spec.name: inputs[spec.name] for spec in runnable.inputs})
     made = Path(SYSTEM.converted(here, setting, folder).path)
-    verdict = verdict_of(difference(_arrays(network / OUTPUTS), found, payload["coarsest"]))
+    verdict = verdict_of(difference(_arrays(network / OUTPUTS), found, coarsest))
     return {"route": route.name, "file": made.relative_to(folder).as_posix(), **verdict}
 
 

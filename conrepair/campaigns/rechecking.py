@@ -9,7 +9,6 @@ from pathlib import Path
 from conrepair.campaigns.fuzz_job import fuzz_job
 from conrepair.engine.place import executor, make_environments
 from conrepair.engine.side_by_side import run_side_by_side
-from conrepair.frameworks.model import to_json
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import ENDS
 from conrepair.report.fuzz.folder import FINDING, read_finding
@@ -92,7 +91,7 @@ def tried_again(
     with scratch_folder(room, SCRATCH) as work, executor(workers, folders=(work,)) as pool:
         jobs, whose = [], {}
         for place, (where, finding) in enumerate(findings):
-            payload = {"case": str(where), "key": finding.case, "suspicion": to_json(finding.suspicion)}
+            payload = {"case": where, "key": finding.case, "suspicion": finding.suspicion}
             job = fuzz_job("fuzz_recheck", finding.entry, payload, work / str(place), seconds)
             jobs.append(job)
             whose[job.folder] = where, finding
@@ -111,4 +110,4 @@ def _rechecked(finding: Finding, outcome: Outcome) -> Rechecked:
     if isinstance(outcome, Failure):
         ends = outcome.kind in ENDED and finding.suspicion.kind in ENDS
         return Rechecked(finding, "there" if ends else "unknown", str(outcome))
-    return Rechecked(finding, outcome.value["verdict"], outcome.value["words"])
+    return Rechecked(finding, *outcome.value)

@@ -18,18 +18,19 @@ from conrepair.engine.fingerprint import library_versions
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array
 from conrepair.intake.data import write_arrays
+from conrepair.jobs.trace_values import Compared, Followed, JudgedSample, Refereed, Search, SearchResult
 from conrepair.runtime.errors import ConrepairError, UsageError
-from conrepair.runtime.files import sha256_of
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.reach import CONFINED, GPU
 from conrepair.runtime.store import Entry
 from conrepair.systems.isolating import Isolated, isolate
 from conrepair.systems.registry import SYSTEMS, installed
 from conrepair.systems.system import Setting, System
 from conrepair.tracing.judging import JUDGED, REWRITTEN, Judged, deviates, read_judged
-from conrepair.tracing.result import Culprits, Deviation, Formed, Kernels, Side, Traced, worst_first
+from conrepair.tracing.result import Culprits, Deviation, Formed, Side, Traced, worst_first
 from conrepair.verbs.trace import EXACT, Trace
 
 _STABLE = re.compile(r"stable_\d\.onnx")  # a worker says it, which isn't to be believed
@@ -105,80 +106,64 @@ class Tracing:
     def search(self) -> None:
         """Search inputs, and judge those that were found."""
         asked, given = self._asked, self._samples
-        payload = self._payload() | {name: getattr(asked, name) for name in _SEARCHED_BY}
-        payload |= {
-            "weights": list(self._weights),
-            "given": None if given is None else str(given),
-            "given_sha256": None if given is None else sha256_of(given),
-            "starts": asked.data is not None,
-        }
-        done = self._session.made(self._task("trace", payload))
-        told, (one, two) = done.result, (self.found.setting, self.found.against)
+        search = Search(
+            given=None if given is None else _hashed(given),
+            starts=asked.data is not None,
+            weights=tuple(self._weights),
+            **{name: getattr(asked, name) for name in _SEARCHED_BY},
+        )
+        done = self._session.made(self._task("trace", {"sides": self._sides(), "search": search}))
+        told, (one, two) = dict(vars(done.read(SearchResult))), (self.found.setting, self.found.against)
         self._folder, self.judged = done.folder, read_judged(done.folder)
+        opened, ran = told.pop("opened"), told.pop("ran")
         self.found = dataclasses.replace(
             self.found,
-            setting=dataclasses.replace(one, seconds=told["opened"][0], run_seconds=told["ran"][0]),
-            against=dataclasses.replace(two, seconds=told["opened"][1], run_seconds=told["ran"][1]),
-            evaluations=told["evaluations"],
-            failed=told["failed"],
-            seconds=told["seconds"],
-            history=tuple((int(count), float(score)) for count, score in told["history"]),
-            changed=told["changed"],
-            referees=tuple(told["referees"]),
-            doubts=tuple(told["doubts"]),
-            deviations=tuple(from_json(Deviation, item) for item in told["deviations"]),
+            setting=dataclasses.replace(one, seconds=opened[0], run_seconds=ran[0]),
+            against=dataclasses.replace(two, seconds=opened[1], run_seconds=ran[1]),
+            **told,
         )
 
     def ask_referees(self) -> None:
         """Ask all who compute the network in float64 before somebody is blamed; nobody is where they differ."""
-        payload = {"model": to_json(self._model)} | self._sample()
+        payload = {"model": self._model, "sample": self._sample()}
         words = f"{self.found.referees[0]} alone judges"
         done = self._tried_to("referees", payload, words, self._named(_REFEREE))
         if done is None:
             return
-        told = done.result
-        judged = (item.unless(told["doubted"].get(item.output, -1.0)) for item in self.found.deviations)
+        told = done.read(Refereed)
+        judged = (item.unless(told.doubted.get(item.output, -1.0)) for item in self.found.deviations)
         self.found = dataclasses.replace(
             self.found,
-            referees=tuple(told["agreed"]),
-            doubts=(*self.found.doubts, *told["doubts"]),
+            referees=told.agreed,
+            doubts=(*self.found.doubts, *told.doubts),
             deviations=tuple(worst_first(judged)),
         )
 
-    def _sample(self) -> dict[str, Any]:
+    def _sample(self) -> JudgedSample:
         """The worst inputs, as jobs are told of them."""
-        return {
-            "judged": str(self._folder),
-            "judged_sha256": sha256_of(self._folder / JUDGED),
-            "sample": self.found.deviations[0].sample,
-        }
+        return JudgedSample(_hashed(self._folder / JUDGED), self.found.deviations[0].sample)
 
     def follow(self) -> None:
         """Follow the worst deviation through the kernels of both sides."""
         if not self.judged.exact[0]:
             return
-        payload = self._payload() | self._sample() | {"blamed": self.found.deviations[0].blamed}
+        payload = {"sides": self._sides(), "sample": self._sample(), "blamed": self.found.deviations[0].blamed}
         done = self._tried_to("kernels", payload, "the kernels can't be looked into")
         if done is None:
             return
-        told = done.result
-        forms = [*filter(_telling, (self._tried(done.folder, item) for item in told["forms"]))]
-        for sort in ("stable", "float64"):
-            forms = forms or self._fewest(sort, told[sort])
+        told = done.read(Followed)
+        forms = [*filter(_telling, (self._tried(form, done.folder, file) for form, file in told.forms))]
+        forms = forms or self._fewest("stable", told.stable) or self._fewest("float64", told.float64)
         self.found = dataclasses.replace(
-            self.found,
-            kernels=from_json(Kernels, {name: told[name] for name in ("setting", "against", "pairs")}),
-            doubts=(*self.found.doubts, *told["doubts"]),
-            forms=tuple(forms),
+            self.found, kernels=told.kernels, doubts=(*self.found.doubts, *told.doubts), forms=tuple(forms)
         )
 
-    def _tried(self, folder: Path, told: Mapping[str, Any]) -> Formed:
+    def _tried(self, form: Formed, folder: Path, file: str) -> Formed:
         """A form, with the stable one tried by the side that's wrong."""
-        named = told["file"] is not None and _STABLE.fullmatch(told["file"])
-        healed = self._healed(folder / told["file"]) if named else None
+        healed = self._healed(folder / file) if _STABLE.fullmatch(file) else None
         if healed and self.repaired is None:
-            self.repaired = folder / told["file"]
-        return Formed(told["form"], told["place"], told["words"], told["explained"], healed)
+            self.repaired = folder / file
+        return dataclasses.replace(form, healed=healed)
 
     def _fewest(self, sort: str, operators: Sequence[str]) -> list[Formed]:
         """The fewest operators that heal in another form, where kernels can't be looked into.
@@ -189,8 +174,7 @@ class Tracing:
         """
 
         def made(names: Sequence[str]) -> Entry:
-            payload = {"model": to_json(self._model), "stable": [], "float64": [], sort: list(names)}
-            return self._session.made(self._task("forms", payload, self.found.setting))
+            return self._session.made(self._task("forms", {"model": self._model, sort: names}, self.found.setting))
 
         def heals(names: Sequence[str]) -> bool:
             try:
@@ -203,7 +187,7 @@ class Tracing:
             return []
         done = made([operators[place] for place in found])
         self.repaired = done.folder / REWRITTEN
-        return [Formed(item["form"], item["place"], item["words"], healed=True) for item in done.result["forms"]]
+        return [dataclasses.replace(item, healed=True) for item in done.read(tuple[Formed, ...])]
 
     def _healed(self, file: Path) -> bool | None:
         """Whether the side that's wrong is right with another network; None where that's none that can be asked."""
@@ -224,12 +208,11 @@ class Tracing:
         worst, side = self.found.deviations[0], self.found.setting
         if worst.kind not in _JUDGED_KINDS or side.setting is None:
             return
-        listed = self._tried_to(
-            "switches", self._alone(side, self._model), "the switches aren't known", self._lister(side)
-        )
+        payload = {"model": self._model, "chosen": side.chosen}
+        listed = self._tried_to("switches", payload, "the switches aren't known", self._lister(side))
         if listed is None:
             return
-        switches = _switches_of(listed)
+        switches = listed.read(tuple[Switch, ...])
         tries = _Tries(self, SYSTEMS[side.system], side.setting, switches, worst)
         wrong = tries.deviate(range(len(switches)))
         if wrong is None:
@@ -251,13 +234,11 @@ class Tracing:
             self._doubt(f"{words}: {error}")
             return None
 
-    def _payload(self) -> dict[str, Any]:
-        return {
-            "model": to_json(self._model),
-            "one": _side_json(self.found.setting),
-            "two": _side_json(self.found.against),
-            "accuracy": self._known,
-        }
+    def _sides(self) -> Compared:
+        one, two = self.found.setting.chosen, self.found.against.chosen
+        if one is None:
+            raise ValueError("the side in question is a system's")
+        return Compared(model=self._model, one=one, two=two, accuracy=self._known)
 
     def _named(self, name: str, granularity: int | None = None) -> Side:
         """A side by what a person calls it: "tvm-O3", or a setting of TVM alone."""
@@ -275,9 +256,8 @@ class Tracing:
         if asked.switch is not None:
             if one.setting is None:
                 raise ValueError("the side in question is a system's")
-            switches = _switches_of(
-                self._session.made(self._task("switches", self._alone(one, self._model), self._lister(one)))
-            )
+            task = self._task("switches", {"model": self._model, "chosen": one.chosen}, self._lister(one))
+            switches = self._session.made(task).read(tuple[Switch, ...])
             named_rightly("pass", [asked.switch], [item.name for item in switches])
             off = [item for item in switches if item.name == asked.switch]
             return Side(
@@ -286,11 +266,6 @@ class Tracing:
         if asked.against == EXACT:
             return Side(EXACT)
         return self._named(asked.against or installed(one.name).plain.name)
-
-    @staticmethod
-    def _alone(side: Side, model: Model) -> dict[str, Any]:
-        """What a job of one side is told."""
-        return {"model": to_json(model), **(_side_json(side) or {})}
 
     def _lister(self, side: Side) -> Side:
         """The side as a process has to be started that lists its switches."""
@@ -341,11 +316,7 @@ class Tracing:
         if not path.is_file():
             feeds = [self.judged.feeds[place] for place in samples]
             write_arrays(path, {name: np.stack([item[name] for item in feeds]) for name in feeds[0]})
-        payload = {
-            **self._alone(side, model or self._model),
-            "given": str(path),
-            "sha256": sha256_of(path),
-        }
+        payload = {"model": model or self._model, "chosen": side.chosen, "given": _hashed(path)}
         task = self._task("answers", payload, side)
         try:
             done = self._session.made(task)
@@ -356,7 +327,7 @@ class Tracing:
         each: list[Mapping[str, Array]] = [
             {name: array[place] for name, array in found.items()} for place in range(len(samples))
         ]
-        return each, float(done.result["seconds"])
+        return each, done.read(float)
 
 
 class _Tries:
@@ -427,14 +398,10 @@ class _Tries:
         return (all(healed) if healed else None), (found[1] / before if before else None)
 
 
-def _switches_of(listed: Entry) -> tuple[Switch, ...]:
-    return tuple(from_json(Switch, item) for item in listed.result["switches"])
+def _hashed(path: Path) -> HashedPath:
+    return HashedPath(str(path), sha256_of(path))
 
 
 def _telling(form: Formed) -> bool:
     """Whether a form explains something: its stable form heals, or its errors are those that were seen."""
     return form.healed is True or (form.healed is None and form.explained is not None)
-
-
-def _side_json(side: Side) -> dict[str, Any] | None:
-    return None if side.setting is None else {"system": side.system, "setting": to_json(side.setting)}

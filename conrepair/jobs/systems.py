@@ -6,65 +6,68 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from conrepair.frameworks.model import Model, from_json
+from conrepair.backends.base import Switch
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.intake.data import write_arrays
-from conrepair.report.encode import encode
 from conrepair.runtime.errors import SourceChangedError
-from conrepair.runtime.files import sha256_of
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.systems.registry import SYSTEMS
-from conrepair.systems.system import Setting
+from conrepair.systems.system import Chosen
 
 _RUNS = 5  # of which the median is how long one takes
 
 
-def answers(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def answers(folder: Path, model: Model, chosen: Chosen, given: HashedPath) -> float:
     """Run a model by a system, sample by sample.
 
     Args:
-        payload: "model" (an ONNX file), "system", "setting", "given" (an .npz file, an array of samples by input),
-            "sha256" (of that).
         folder: Receives `outputs.npz`, an array of samples by output.
+        model: An ONNX file.
+        chosen: The system.
+        given: An .npz file, an array of samples by input.
 
     Returns:
-        "seconds" that a run takes.
+        Seconds that a run takes.
     """
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        return _answered(payload, Path(made), folder)
+        runnable = SYSTEMS[chosen.system].open(model, chosen.setting, Path(made))
+        arrays = given_arrays(given)
+        samples = {spec.name: arrays[spec.name] for spec in runnable.inputs}
+        count = len(next(iter(samples.values())))
+        found = [runnable.run({name: rows[place] for name, rows in samples.items()}) for place in range(count)]
+        write_arrays(folder / "outputs.npz", {name: np.stack([item[name] for item in found]) for name in found[0]})
+        return run_seconds(runnable, {name: rows[0] for name, rows in samples.items()})
 
 
-def _answered(payload: dict[str, Any], made: Path, folder: Path) -> dict[str, Any]:
-    model, setting = from_json(Model, payload["model"]), from_json(Setting, payload["setting"])
-    runnable = SYSTEMS[payload["system"]].open(model, setting, made)
-    if sha256_of(Path(payload["given"])) != payload["sha256"]:
-        raise SourceChangedError(f"{payload['given']} was changed while it was read. Run the command again.")
-    with np.load(payload["given"]) as file:
-        samples = {spec.name: file[spec.name] for spec in runnable.inputs}
-    count = len(next(iter(samples.values())))
-    found = [runnable.run({name: rows[place] for name, rows in samples.items()}) for place in range(count)]
-    write_arrays(folder / "outputs.npz", {name: np.stack([item[name] for item in found]) for name in found[0]})
-    first = {name: rows[0] for name, rows in samples.items()}
-    return {"seconds": run_seconds(runnable, first)}
-
-
-def switches(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Say what a system does with a model that it can be told to leave out.
+def given_arrays(given: HashedPath) -> dict[str, Array]:
+    """The arrays of a file that a job is given.
 
     Args:
-        payload: "model", "system", "setting".
-        folder: For files.
+        given: An .npz file.
 
-    Returns:
-        "switches", in order.
+    Raises:
+        SourceChangedError: if it was changed since.
     """
-    model, setting = from_json(Model, payload["model"]), from_json(Setting, payload["setting"])
+    if sha256_of(Path(given.path)) != given.sha256:
+        raise SourceChangedError(f"{given.path} was changed while it was read. Run the command again.")
+    with np.load(given.path) as file:
+        return dict(file)
+
+
+def switches(folder: Path, model: Model, chosen: Chosen) -> tuple[Switch, ...]:
+    """Say what a system does with a model that it can be told to leave out, in order.
+
+    Args:
+        folder: For files.
+        model: An ONNX file.
+        chosen: The system.
+    """
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        found = SYSTEMS[payload["system"]].switches(model, setting, Path(made))
-    return {"switches": [encode(item) for item in found]}
+        return tuple(SYSTEMS[chosen.system].switches(model, chosen.setting, Path(made)))
 
 
 def run_seconds(runnable: Runnable, feeds: Mapping[str, Array]) -> float:

@@ -11,21 +11,19 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.identity import copy_model
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.jobs.systems import run_seconds
-from conrepair.report.encode import encode
+from conrepair.jobs.systems import given_arrays, run_seconds
+from conrepair.jobs.trace_values import Compared, Search, SearchResult
 from conrepair.runtime.errors import InferenceError
-from conrepair.runtime.files import sha256_of
 from conrepair.systems.registry import SYSTEMS
-from conrepair.systems.system import Setting
+from conrepair.systems.system import Chosen
 from conrepair.tracing.exact_side import ExactSide, over_bound
 from conrepair.tracing.judging import Judged, deviation_of, write_judged
 from conrepair.tracing.result import Deviation, worst_first
@@ -42,53 +40,46 @@ _JUDGING = 30.0  # seconds for it, at least
 _NUMBERS = "biuf"
 
 
-def trace(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def trace(folder: Path, sides: Compared, search: Search) -> SearchResult:
     """Search inputs on which two settings differ, or one differs from exact values, and judge them.
 
     Args:
-        payload: "model" (an ONNX file), "one" and "two" ("system" and "setting"; two None: exact values), "method",
-            "objective", "evaluations", "seconds", "low", "high", "seed", "given" (an .npz file of samples, or None),
-            "given_sha256", "starts" (whether it searches around them; else they are for inputs that it keeps),
-            "weights" (inputs that are searched around them in any case), "accuracy" (of operators whose errors are
-            known, in units in the last place).
         folder: Receives the worst samples (`conrepair.tracing.judging.JUDGED`).
-
-    Returns:
-        "deviations" (the worst of each output), "evaluations", "failed", "seconds", "history", "changed" (share of
-        the given samples whose answer changes), "referees", "doubts", "opened" and "ran" (seconds of each side).
+        sides: The model, and what runs it.
+        search: How.
 
     Raises:
         UsageError: if nothing can be searched.
         InferenceError: if no input can be run, or the network itself overflows on each.
     """
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        return _traced(payload, Path(made), folder)
+        return _traced(sides, search, Path(made), folder)
 
 
-def _traced(payload: dict[str, Any], made: Path, folder: Path) -> dict[str, Any]:
-    model = from_json(Model, payload["model"])
-    opened, seconds = _opened(payload["one"], model, made)
+def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> SearchResult:
+    model = compared.model
+    opened, seconds = _opened(compared.one, model, made)
     proto = onnx.load(model.path)  # with weights that lie beside it
-    given = _given(payload, opened)
-    weights = set(payload["weights"])
+    given = _given(asked, opened)
+    weights = set(asked.weights)
     whole = [
         {name: array for name, array in feeds.items() if array.dtype.kind != "f" or name in weights}
         for feeds in given[:1]
     ]
-    around = given if payload["starts"] else whole
-    space = space_of(opened.inputs, payload["low"], payload["high"], around=around, seed=payload["seed"])
-    given = given if payload["starts"] else []
-    anywhere = np.random.default_rng(payload["seed"]).uniform(-1, 1, space.size)
-    exact, doubts = _exact(proto, opened, space.feeds(anywhere), {**ACCURACY, **payload["accuracy"]})
-    if payload["two"] is not None:
-        other, other_seconds = _opened(payload["two"], model, made)
+    around = given if asked.starts else whole
+    space = space_of(opened.inputs, asked.low, asked.high, around=around, seed=asked.seed)
+    given = given if asked.starts else []
+    anywhere = np.random.default_rng(asked.seed).uniform(-1, 1, space.size)
+    exact, doubts = _exact(proto, opened, space.feeds(anywhere), {**ACCURACY, **compared.accuracy})
+    if compared.two is not None:
+        other, other_seconds = _opened(compared.two, model, made)
     elif exact is not None:
         other, other_seconds = exact, 0.0
     else:
         raise InferenceError(f"nobody computes this network in float64: {doubts[0]}")
-    evaluations, longest = int(payload["evaluations"]), float(payload["seconds"])
-    search = functools.partial(search_inputs, name=payload["method"], seed=payload["seed"])
-    objective = beyond = OBJECTIVES[payload["objective"]]
+    evaluations, longest = asked.evaluations, asked.seconds
+    search = functools.partial(search_inputs, name=asked.method, seed=asked.seed)
+    objective = beyond = OBJECTIVES[asked.objective]
     if exact is not None and exact.tells:  # by how much more than rounding explains
         beyond = functools.partial(over_bound, exact)
     if exact is None or other is exact:
@@ -108,38 +99,38 @@ def _traced(payload: dict[str, Any], made: Path, folder: Path) -> dict[str, Any]
     values = [array for sample in judged.exact for array in sample.values() if array.size]
     if values and not any(np.isfinite(array).any() for array in values):
         raise InferenceError(
-            f"between {payload['low']:g} and {payload['high']:g} the network itself overflows, in float64 too: "
+            f"between {asked.low:g} and {asked.high:g} the network itself overflows, in float64 too: "
             "nothing can be compared. Give a range that it's made for (--low, --high), or inputs (--data)."
         )
     deviations, kept = _worst(judged, [spec.name for spec in opened.outputs])
     write_judged(kept, folder)
-    _keep_converted(payload["one"], model, made, folder)
+    _keep_converted(compared.one, model, made, folder)
     first = candidates[0]
-    return {
-        "deviations": [encode(item) for item in deviations],
-        "evaluations": sum(item.evaluations for item in searched),
-        "failed": sum(item.failed for item in searched),
-        "seconds": sum(item.seconds for item in searched),
-        "history": encode(searched[0].history),
-        "changed": _changed(given, opened, other),
-        "referees": [] if exact is None else [OnnxReference.name],
-        "doubts": list(doubts),
-        "opened": [seconds, other_seconds],
-        "ran": [run_seconds(opened, first), run_seconds(other, first)],
-    }
+    return SearchResult(
+        deviations=tuple(deviations),
+        evaluations=sum(item.evaluations for item in searched),
+        failed=sum(item.failed for item in searched),
+        seconds=sum(item.seconds for item in searched),
+        history=searched[0].history,
+        changed=_changed(given, opened, other),
+        referees=() if exact is None else (OnnxReference.name,),
+        doubts=tuple(doubts),
+        opened=(seconds, other_seconds),
+        ran=(run_seconds(opened, first), run_seconds(other, first)),
+    )
 
 
-def _keep_converted(asked: Mapping[str, Any], model: Model, made: Path, folder: Path) -> None:
+def _keep_converted(chosen: Chosen, model: Model, made: Path, folder: Path) -> None:
     """Keep the model in the format that the system is given, for the programs that show what was found."""
-    system = SYSTEMS[asked["system"]]
-    there = system.programmed(model, from_json(Setting, asked["setting"]), made)
+    system = SYSTEMS[chosen.system]
+    there = system.programmed(model, chosen.setting, made)
     if there is not model:
         copy_model(Path(there.path), folder / system.file)
 
 
-def _opened(asked: Mapping[str, Any], model: Model, folder: Path) -> tuple[Runnable, float]:
+def _opened(chosen: Chosen, model: Model, folder: Path) -> tuple[Runnable, float]:
     started = time.perf_counter()
-    found = SYSTEMS[asked["system"]].open(model, from_json(Setting, asked["setting"]), folder)
+    found = SYSTEMS[chosen.system].open(model, chosen.setting, folder)
     return found, time.perf_counter() - started
 
 
@@ -155,18 +146,15 @@ def _exact(
     return found, []
 
 
-def _given(payload: Mapping[str, Any], runnable: Runnable) -> list[dict[str, Array]]:
+def _given(asked: Search, runnable: Runnable) -> list[dict[str, Array]]:
     """Samples, as many together as the network takes."""
-    if payload["given"] is None:
+    if asked.given is None:
         return []
-    if sha256_of(Path(payload["given"])) != payload["given_sha256"]:
-        raise InferenceError(f"{payload['given']} was changed while it was read. Run the command again.")
-    with np.load(payload["given"]) as file:
-        arrays = dict(file)
+    arrays = given_arrays(asked.given)
     sizes = {
         spec.name: spec.shape[0] if spec.shape and isinstance(spec.shape[0], int) else 1 for spec in runnable.inputs
     }
-    weights = {name: arrays.pop(name) for name in payload["weights"]}
+    weights = {name: arrays.pop(name) for name in asked.weights}
     count = min((len(array) // max(sizes[name], 1) for name, array in arrays.items()), default=1)
     if not count:
         raise InferenceError("the data have fewer samples than the network takes together. Give more (--data).")

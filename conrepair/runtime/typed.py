@@ -76,8 +76,6 @@ def call(function: Callable[..., Any], arguments: Mapping[str, Any], folder: Pat
         folder: Receives what it makes.
     """
     kinds = _annotations(function)
-    if "payload" in function.__code__.co_varnames[: function.__code__.co_argcount]:
-        return function(arguments, folder)  # XXX until campaigns have typed jobs
     return function(folder=folder, **{name: typed(kinds.get(name, Any), value) for name, value in arguments.items()})
 
 

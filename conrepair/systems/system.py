@@ -73,6 +73,19 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """A system and how it's run, as jobs are told.
+
+    Attributes:
+        system: Its name.
+        setting: How.
+    """
+
+    system: str
+    setting: Setting
+
+
+@dataclass(frozen=True)
 class Program:
     """Python in two parts, so that a process that stays loads a model once.
 

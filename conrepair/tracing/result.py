@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from conrepair.backends.base import Switch
-from conrepair.systems.system import Setting
+from conrepair.systems.system import Chosen, Setting
 from conrepair.tracing.propagation import KernelError, KernelPair
 
 _RANK = {"wrong": 3, "ill-conditioned": 2, "not judged": 2, "within": 1, "equal": 0}
@@ -30,6 +30,11 @@ class Side:
     setting: Setting | None = None
     seconds: float = 0.0
     run_seconds: float = 0.0
+
+    @property
+    def chosen(self) -> Chosen | None:
+        """As jobs are told; None for float64."""
+        return None if self.setting is None else Chosen(self.system, self.setting)
 
 
 @dataclass(frozen=True)

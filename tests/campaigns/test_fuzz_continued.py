@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import shutil
@@ -66,9 +67,10 @@ def counted(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     for name in names:
         job = getattr(fuzz_jobs, name)
 
-        def noted(*args: Any, name: str = name, job: Any = job) -> Any:
-            done.append(name)
-            return job(*args)
+        @functools.wraps(job)  # a job's annotations are read
+        def noted(*args: Any, _name: str = name, _job: Any = job, **more: Any) -> Any:
+            done.append(_name)
+            return _job(*args, **more)
 
         monkeypatch.setattr(fuzz_jobs, name, noted)
     return done

@@ -16,6 +16,7 @@ from conrepair.campaigns.fuzz_jobs import (
     PROGRAMMED,
     RIGHT,
     TOLD,
+    Made,
     _plainly,
     case_for,
     fuzz_recheck,
@@ -27,12 +28,12 @@ from conrepair.campaigns.fuzz_jobs import (
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.cases.case import Case, read, written
 from conrepair.cases.sizes import SIZES, open_sizes
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.looking import SUSPECT, Looked, look
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.intake.data import write_arrays
-from conrepair.report.encode import encode
+from conrepair.runtime.typed import plain, typed
 from conrepair.systems.ort import SYSTEM as ORT
 from conrepair.systems.registry import SYSTEMS, entry
 from conrepair.systems.system import Setting
@@ -50,26 +51,19 @@ def network(made: Case, folder: Path, answers: Any = None) -> Path:
     return folder
 
 
-def suspicion_of(made: Case, name: str, folder: Path) -> Any:
+def suspicion_of(made: Case, name: str, folder: Path) -> Suspicion:
     asked = entry(name)
     found = look(made, asked.runs, asked.chosen, folder).suspicion
     assert found is not None
-    return encode(found)
+    return found
 
 
-def reduction(made: Case, name: str, suspicion: Any, folder: Path, others: tuple[str, ...] = ()) -> dict[str, Any]:
+def reduction(made: Case, name: str, suspicion: Suspicion, folder: Path, others: tuple[str, ...] = ()) -> Made:
     where = network(made, folder / "network")
     (folder / "job").mkdir()
-    asked = {
-        "entry": name,
-        "network": str(where),
-        "suspicion": suspicion,
-        "seconds": 10,
-        "longest": 10,
-        "varied": 0.0,
-        "odd": 0,
-    }
-    return fuzz_reduce({**asked, "others": list(others), "apart": False}, folder / "job")
+    return fuzz_reduce(
+        folder / "job", entry=name, network=where, suspicion=suspicion, seconds=10, longest=10, others=others
+    )
 
 
 def test_a_network_is_read_with_its_answers_where_they_are(tmp_path: Path) -> None:
@@ -92,8 +86,7 @@ def test_networks_are_tried_one_after_the_other_and_each_is_told(tmp_path: Path)
     ]
     folders = [network(item, tmp_path / str(place)) for place, item in enumerate(made)]
     (tmp_path / "job").mkdir()
-    asked = {"entry": "ort-none", "networks": list(map(str, folders)), "seconds": 30, "varied": 0.0, "slower": False}
-    assert fuzz_try(asked, tmp_path / "job") == {}
+    fuzz_try(tmp_path / "job", "ort-none", tuple(folders), 30, 0.0)
     told = [from_json(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
     assert [item.verdict for item in told] == ["right", "suspect", "refused"]
     assert json.loads((tmp_path / "job" / AT).read_text()) == {"place": 2, "judging": True, "odd": 0}
@@ -119,8 +112,7 @@ def test_one_build_is_fed_odd_numbers_too(tmp_path: Path, monkeypatch: pytest.Mo
     found = []
     for varied in (0.0, 0.01):
         (tmp_path / f"job-{varied}").mkdir()
-        asked = {"entry": "losing-all", "networks": list(map(str, folders)), "seconds": 30, "varied": varied}
-        fuzz_try({**asked, "slower": False}, tmp_path / f"job-{varied}")
+        fuzz_try(tmp_path / f"job-{varied}", "losing-all", tuple(folders), 30, varied)
         lines = (tmp_path / f"job-{varied}" / TOLD).read_text().splitlines()
         found.append([from_json(Looked, json.loads(line)) for line in lines])
     plain, odd = found
@@ -135,9 +127,8 @@ def test_one_build_is_fed_odd_numbers_too(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_plain_setting_is_asked_where_another_is_suspect(tmp_path: Path) -> None:
     found = []
     for name, made in (("ort-all", padded_pool()), ("ort-none", compared_by_halves())):
-        asked = {"entry": name, "networks": [str(network(made, tmp_path / name))], "seconds": 30, "varied": 0.0}
         (tmp_path / f"{name}-job").mkdir()
-        fuzz_try({**asked, "slower": False}, tmp_path / f"{name}-job")
+        fuzz_try(tmp_path / f"{name}-job", name, (network(made, tmp_path / name),), 30, 0.0)
         found.append(from_json(Looked, json.loads((tmp_path / f"{name}-job" / TOLD).read_text())))
     assert [(item.verdict, item.plainly) for item in found] == [("suspect", False), ("suspect", True)]
 
@@ -192,30 +183,30 @@ def test_a_kernels_finding_has_all_that_is_written(tmp_path: Path) -> None:
         tmp_path,
         ("ort-all",),
     )
-    assert (told["verdict"], told["operators"], told["also"]) == (SUSPECT, ["Min"], ["ort-all"])
-    assert read(tmp_path / "job" / CASE).key == told["case"]
+    assert (told.verdict, told.operators, told.also) == (SUSPECT, ("Min",), ("ort-all",))
+    assert read(tmp_path / "job" / CASE).key == told.case
     assert (tmp_path / "job" / PROGRAMMED).is_file()
     assert (tmp_path / "job" / RIGHT).is_file()
-    assert "onnxruntime" in told["versions"]
-    json.dumps(told)
+    assert "onnxruntime" in told.versions
+    assert typed(Made, plain(told)) == told
 
 
 def test_who_does_not_show_it_is_not_named(tmp_path: Path) -> None:
     suspicion = suspicion_of(padded_pool(), "ort-all", tmp_path)
     told = reduction(padded_pool(), "ort-all", suspicion, tmp_path, ("ort-none", "ort-basic"))
-    assert (told["verdict"], told["also"]) == (SUSPECT, ["ort-basic"])
+    assert (told.verdict, told.also) == (SUSPECT, ("ort-basic",))
 
 
 def test_what_does_not_stand_has_no_case(tmp_path: Path) -> None:
-    told = reduction(right(), "ort-none", to_json(Suspicion("numbers", "answers")), tmp_path)
-    assert (told["verdict"], told["operators"], told["versions"]) == ("gone", [], {})
+    told = reduction(right(), "ort-none", Suspicion("numbers", "answers"), tmp_path)
+    assert (told.verdict, told.operators, told.versions) == ("gone", (), {})
     assert not (tmp_path / "job" / CASE).exists()
 
 
 def crash_reduced(folder: Path, others: tuple[str, ...]) -> None:
-    crash = to_json(Suspicion("crash", "process", "SIGFPE", "the process ends by SIGFPE"))
+    crash = Suspicion("crash", "process", "SIGFPE", "the process ends by SIGFPE")
     told = reduction(CRASHING, "ort-none", crash, folder, others)
-    assert (told["verdict"], told["operators"]) == (SUSPECT, ["Div"])
+    assert (told.verdict, told.operators) == (SUSPECT, ("Div",))
 
 
 @pytest.mark.parametrize("others", [(), ("ort-all",)])
@@ -249,8 +240,6 @@ def test_a_finding_is_there_gone_or_nobody_knows(
     made: Case, name: str, verdict: str, words: str, tmp_path: Path
 ) -> None:
     written(made, tmp_path / "case")
-    suspicion = to_json(Suspicion("numbers", "answers"))
-    asked = {"entry": name, "case": str(tmp_path / "case"), "key": made.key, "suspicion": suspicion}
-    found = fuzz_recheck(asked, tmp_path)
-    assert found["verdict"] == verdict
-    assert words in found["words"]
+    found, said = fuzz_recheck(tmp_path, name, tmp_path / "case", made.key, Suspicion("numbers", "answers"))
+    assert found == verdict
+    assert words in said

@@ -171,8 +171,7 @@ def test_what_is_stopped_by_ctrl_c_goes_on(tmp_path: Path) -> None:
 def test_an_operator_that_ends_the_process_that_asks_has_no_types(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     journal.add("Add")
-    payload = {"opset": 20, "operators": ["Add", "Relu"], "journal": str(tmp_path / "journal"), "whose": ""}
-    found = generate_jobs.element_types(payload, tmp_path)["found"]
+    found = generate_jobs.element_types(tmp_path, 20, ("Add", "Relu"), tmp_path / "journal", "", {})
     assert found["Add"] == []
     assert {"T": "float32"} in found["Relu"]
 

@@ -14,34 +14,33 @@ from conrepair.campaigns.narrowing import support_of
 from conrepair.campaigns.narrowing_targets import TARGETS, target
 from conrepair.cli import main
 from conrepair.engine.job_table import JOBS
+from conrepair.generate.narrowing.table import NarrowingRow
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.journal import Journal
 
 
-def narrow(name: str, op: str, folder: Path, types: Any = None) -> list[dict[str, Any]]:
-    payload = {"target": name, "op": op, "opset": 20, "seconds": 20, "types": types}
-    journal = {"journal": str(folder / "journal"), "whose": ""}
-    rows: list[dict[str, Any]] = narrowing_jobs.narrow(payload | journal, folder)["rows"]
-    return rows
+def narrow(name: str, op: str, folder: Path, types: Any = None) -> tuple[NarrowingRow, ...]:
+    asked: dict[str, Any] = {"target": name, "op": op, "opset": 20, "seconds": 20, "types": types}
+    return narrowing_jobs.narrow(folder, journal=folder / "journal", whose="", versions={}, **asked)
 
 
 def test_the_runtime_is_asked_about_the_whole_standard(tmp_path: Path) -> None:
-    found = {(row["facts"]["types"]["T"], row["refusal"] is None) for row in narrow("onnxruntime", "Relu", tmp_path)}
+    found = {(row.facts.types["T"], row.refusal is None) for row in narrow("onnxruntime", "Relu", tmp_path)}
     assert {("float32", True), ("int16", False)} <= found
 
 
 def test_a_converter_is_asked_about_what_the_runtime_takes(tmp_path: Path) -> None:
     found = narrow("onnx-onnxslim", "Relu", tmp_path, {"Relu": [{"T": "float32"}]})
-    assert {row["facts"]["types"]["T"] for row in found} == {"float32"}
-    assert all(row["refusal"] is None for row in found)
+    assert {row.facts.types["T"] for row in found} == {"float32"}
+    assert all(row.refusal is None for row in found)
     assert [path.name for path in tmp_path.iterdir()] == ["journal"]
 
 
 def test_what_ended_a_process_is_not_tried_again(tmp_path: Path) -> None:
     Journal(tmp_path / "journal").add("1")
     first, second, *_ = narrow("onnx-onnxslim", "Relu", tmp_path, {"Relu": [{"T": "float32"}]})
-    assert first["refusal"] is None
-    assert second["refusal"] == "ends its process, or takes more than 20 s"
+    assert first.refusal is None
+    assert second.refusal == "ends its process, or takes more than 20 s"
 
 
 @pytest.mark.workers

@@ -14,13 +14,15 @@ from onnx.reference import ReferenceEvaluator
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model, to_json
+from conrepair.frameworks.model import Model
 from conrepair.jobs import trace_kernels
+from conrepair.jobs.trace_values import Compared, Followed, JudgedSample
 from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import InferenceError
-from conrepair.systems.system import Setting
-from conrepair.tracing.judging import REWRITTEN, Judged, write_judged
+from conrepair.runtime.files import HashedPath
+from conrepair.systems.system import Chosen, Setting
+from conrepair.tracing.judging import JUDGED, REWRITTEN, Judged, write_judged
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]>\ng (float[1, 3] x) => (float[1, 3] y) { h = Exp (x) y = Neg (h) }'
 X = np.array([[0.5, -1.0, 2.0]], np.float32)
@@ -53,26 +55,27 @@ def test_a_side_that_cannot_be_run_takes_nothing_from_the_other(
     write_judged(Judged(feeds=[{"x": X}]), tmp_path)
     systems = Observed("whole", False), Observed("broken", True)
     monkeypatch.setattr(trace_kernels, "SYSTEMS", {item.name: item for item in systems})
-    setting = to_json(Setting("libraries"))
-    one, two = ({"system": name, "setting": setting} for name in ("whole", "broken"))
-    payload = {"model": to_json(model), "judged": str(tmp_path), "sample": 0, "blamed": "", "accuracy": {}}
-    told = trace_kernels.kernels({**payload, "one": one, "two": two}, tmp_path)
-    assert [item["tensor"] for item in told["setting"]] == ["h", "y"]
-    assert told["against"] == []
-    assert told["doubts"] == ["the kernels of broken can't be looked into: its kernels fail"]
-    both = trace_kernels.kernels({**payload, "one": one, "two": one}, tmp_path)
-    assert [item["apart"] for item in both["setting"]] == [0, 0]
-    blind = trace_kernels.kernels({**payload, "blamed": "setting", "one": two, "two": one}, tmp_path)
-    assert (blind["forms"], blind["stable"], blind["float64"]) == ([], ["h"], ["h", "y"])
-    seen = trace_kernels.kernels({**payload, "blamed": "setting", "one": one, "two": two}, tmp_path)
-    assert (seen["stable"], seen["float64"]) == ([], [])
+    one, two = (Chosen(name, Setting("libraries")) for name in ("whole", "broken"))
+    sample = JudgedSample(HashedPath(str(tmp_path / JUDGED), ""), 0)
+
+    def followed(one: Chosen, two: Chosen, blamed: str = "") -> Followed:
+        return trace_kernels.kernels(tmp_path, Compared(model=model, one=one, two=two), sample, blamed)
+
+    told = followed(one, two)
+    assert [item.tensor for item in told.kernels.setting] == ["h", "y"]
+    assert told.kernels.against == ()
+    assert told.doubts == ("the kernels of broken can't be looked into: its kernels fail",)
+    assert [item.apart for item in followed(one, one).kernels.setting] == [0, 0]
+    blind = followed(two, one, "setting")
+    assert (blind.forms, blind.stable, blind.float64) == ((), ("h",), ("h", "y"))
+    seen = followed(one, two, "setting")
+    assert (seen.stable, seen.float64) == ((), ())
 
 
 def test_operators_are_written_in_another_form(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(TEXT), tmp_path / "net.onnx")
-    payload = {"model": {"path": str(tmp_path / "net.onnx")}, "stable": ["h"], "float64": ["y"]}
-    told = trace_kernels.forms(payload, tmp_path)["forms"]
-    assert [(item["form"], item["place"]) for item in told] == [("fast e^x", "h"), ("computed in float64", "y")]
+    told = trace_kernels.forms(tmp_path, Model("onnx", str(tmp_path / "net.onnx"), ""), ("h",), ("y",))
+    assert [(item.form, item.place) for item in told] == [("fast e^x", "h"), ("computed in float64", "y")]
     written = onnx.load(tmp_path / REWRITTEN)
     (y,) = ReferenceEvaluator(written).run(None, {"x": X})
     np.testing.assert_allclose(y, -np.exp(X), rtol=1e-6)

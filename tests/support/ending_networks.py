@@ -12,11 +12,12 @@ from unittest import mock
 
 from conrepair.campaigns import generate_jobs
 from conrepair.generate import blocks, generated
+from conrepair.runtime.typed import call
 
 KILLS, HANGS, OPTIMIZED_KILLS, FAILS = 2, 3, 5, 6
 
 
-def generate(folder: Path, **payload: Any) -> dict[str, Any]:
+def generate(folder: Path, **payload: Any) -> Any:
     """As `generate_jobs.generate`; what is drawn is the same."""
     made, optimized = blocks.made, generated.optimized
 
@@ -38,4 +39,4 @@ def generate(folder: Path, **payload: Any) -> dict[str, Any]:
         return optimized(*arguments)
 
     with mock.patch.object(blocks, "made", ending_made), mock.patch.object(generated, "optimized", ending_optimized):
-        return generate_jobs.generate(payload, folder)
+        return call(generate_jobs.generate, payload, folder)

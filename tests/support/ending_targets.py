@@ -10,11 +10,12 @@ from typing import Any
 from unittest import mock
 
 from conrepair.campaigns import narrowing_jobs
+from conrepair.runtime.typed import call
 
 KILLS, HANGS = 2, 4
 
 
-def narrow(folder: Path, **payload: Any) -> dict[str, Any]:
+def narrow(folder: Path, **payload: Any) -> Any:
     """As `narrowing_jobs.narrow`, of a target that ends at two settings."""
     refusal = narrowing_jobs._refusal
 
@@ -30,4 +31,4 @@ def narrow(folder: Path, **payload: Any) -> dict[str, Any]:
         mock.patch.object(narrowing_jobs, "_refusal", ending),
         mock.patch.object(narrowing_jobs, "_FIRST_SECONDS", 0),
     ):
-        return narrowing_jobs.narrow(payload, folder)
+        return call(narrowing_jobs.narrow, payload, folder)
