@@ -24,9 +24,7 @@ from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import HashedPath
 from conrepair.runtime.progress import ProgressDisplay
-
-CASES = "onnx"
-"""In place of a model to learn of: ONNX's own cases."""
+from conrepair.verbs.generate import CASES
 
 _KIND = "learn"
 _SECONDS = 1800.0

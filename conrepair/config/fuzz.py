@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from conrepair.config.asked import check
 from conrepair.config.generate import ProgrammedConfig, Share
 from conrepair.config.strict import AnyPath, Bool, Int, OutputPath, Seconds
-from conrepair.runtime.errors import UsageError
 from conrepair.verbs.fuzz import Fuzz
 
 _MOST = 10_000_000
@@ -39,8 +39,5 @@ class FuzzConfig(ProgrammedConfig):
 
     @model_validator(mode="after")
     def _a_campaign(self) -> FuzzConfig:
-        try:
-            Fuzz(**self.model_dump(exclude={"folder"}))
-        except UsageError as error:
-            raise ValueError(str(error)) from error
+        check(Fuzz, self)
         return self

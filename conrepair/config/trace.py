@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from conrepair.config.asked import check
 from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict
 from conrepair.runtime.bounds import MOST_SEED
-from conrepair.runtime.errors import UsageError
 from conrepair.tracing.search.names import MethodName, ObjectiveName
 from conrepair.verbs.trace import Trace
 
@@ -36,8 +36,5 @@ class TraceConfig(Strict):
 
     @model_validator(mode="after")
     def _a_trace(self) -> TraceConfig:
-        try:
-            Trace(model=None, **self.model_dump(exclude={"folder", "models"}))
-        except UsageError as error:
-            raise ValueError(str(error)) from error
+        check(Trace, self, model=None)
         return self

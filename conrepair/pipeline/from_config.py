@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from conrepair.config.asked import asked
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.load import explain
 from conrepair.config.model import (
@@ -65,8 +66,7 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> 
     """
     from conrepair.campaigns.generating import request_of  # imports ONNX
 
-    options = Generate(**wanted.model_dump(exclude={"folder"}), workers=limits.workers)
-    return request_of(options, base, memory_gb=limits.memory_gb)
+    return request_of(asked(Generate, wanted, base, workers=limits.workers), base, memory_gb=limits.memory_gb)
 
 
 def check_generation(config: AuditConfig, base: Path) -> None:
@@ -87,9 +87,9 @@ def check_generation(config: AuditConfig, base: Path) -> None:
     try:
         if config.generate.support is not None:
             target(config.generate.support)
-        asked = asked_networks(config.generate, config.limits, base)
-        asked.material.check(asked.wishes)
-        check_wishes(asked.wishes, None if asked.material.identity else ())
+        networks = asked_networks(config.generate, config.limits, base)
+        networks.material.check(networks.wishes)
+        check_wishes(networks.wishes, None if networks.material.identity else ())
     except UsageError as error:
         raise ConfigError(f"$.generate: {error}") from error
 

@@ -16,6 +16,9 @@ from conrepair.runtime.errors import UsageError
 from conrepair.verbs.option import Options, Value, option, options
 from conrepair.verbs.values import COUNT, OR_NONE, SECONDS, SEED, SHARE
 
+CASES = "onnx"
+"""In place of a model to learn of: ONNX's own cases."""
+
 
 def comma_names(name: str, value: Any) -> tuple[str, ...]:
     """Names, each once; a text may hold several, separated by commas."""

@@ -12,6 +12,7 @@ from conrepair.campaigns.rechecking import Rechecked, recheck
 from conrepair.campaigns.since import since
 from conrepair.cli.next_step import tell_next
 from conrepair.cli.shared import engine_of
+from conrepair.config.asked import asked
 from conrepair.config.legacy.read import load_for_run
 from conrepair.crowd.engine import engine
 from conrepair.pipeline.systems.fuzzing import fuzz as run_campaign
@@ -40,14 +41,14 @@ def fuzz(options: argparse.Namespace) -> int:
             raise UsageError(f"{file} has no section `fuzz` (docs/configuration.md).")
         with engine(engine_of(options, config.engine), quiet=options.quiet):
             return fuzz_configured(config.fuzz, config, file.absolute().parent, quiet=options.quiet)
-    asked = Fuzz.of(vars(options))
-    if asked.recheck is not None:
-        folder = Path(asked.recheck).absolute()
+    wanted = Fuzz.of(vars(options))
+    if wanted.recheck is not None:
+        folder = Path(wanted.recheck).absolute()
         with engine(engine_of(options), quiet=options.quiet):
-            return _recheck(asked, folder, as_json=options.format == "json", quiet=options.quiet)
+            return _recheck(wanted, folder, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
     with engine(engine_of(options), quiet=options.quiet):
-        found = run_campaign(asked, root, quiet=options.quiet)
+        found = run_campaign(wanted, root, quiet=options.quiet)
     return _tell(found, root, as_json=options.format == "json")
 
 
@@ -63,12 +64,9 @@ def fuzz_configured(wanted: FuzzConfig, config: AuditConfig, base: Path, *, quie
     Returns:
         The exit code.
     """
-    told = wanted.model_dump(exclude={"folder"}) | {"workers": config.limits.workers}
-    paths = {name: [str(base / item) for item in told[name]] for name in ("models", "learn", "grown_from")}
-    paths["functions"] = [str(base / item) for item in told["functions"]]
-    given = {name: None if told[name] is None else str(base / told[name]) for name in ("known", "data")}
     root = base / config.output / wanted.folder
-    return _tell(run_campaign(Fuzz(**(told | paths | given)), root, quiet=quiet), root)
+    campaign = asked(Fuzz, wanted, base, workers=config.limits.workers)
+    return _tell(run_campaign(campaign, root, quiet=quiet), root)
 
 
 def _tell(summary: Summary, root: Path, *, as_json: bool = False) -> int:
@@ -82,12 +80,12 @@ def _tell(summary: Summary, root: Path, *, as_json: bool = False) -> int:
     return summary.exit_code
 
 
-def _recheck(asked: Fuzz, folder: Path, *, as_json: bool, quiet: bool) -> int:
+def _recheck(wanted: Fuzz, folder: Path, *, as_json: bool, quiet: bool) -> int:
     room = Path(tempfile.gettempdir())
-    if asked.releases is not None:
+    if wanted.releases is not None:
         with ProgressDisplay(quiet=quiet) as display:
             each = since(
-                folder, room, display, workers=asked.workers, seconds=asked.network_seconds, most=asked.releases
+                folder, room, display, workers=wanted.workers, seconds=wanted.network_seconds, most=wanted.releases
             )
         if as_json:
             say(json.dumps([encode(item) for item in each], indent=2, ensure_ascii=False))
@@ -97,7 +95,7 @@ def _recheck(asked: Fuzz, folder: Path, *, as_json: bool, quiet: bool) -> int:
                 say("\n".join(f"  {release}: {words}" for release, words in known.asked.items()))
         return int(ExitCode.EQUIVALENT)
     with ProgressDisplay(quiet=quiet) as display:
-        found = recheck(folder, room, display, workers=asked.workers, seconds=asked.network_seconds)
+        found = recheck(folder, room, display, workers=wanted.workers, seconds=wanted.network_seconds)
     if as_json:
         say(json.dumps([encode(item) for item in found], indent=2, ensure_ascii=False))
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from conrepair.cli.next_step import tell_next
 from conrepair.cli.shared import engine_of
+from conrepair.config.asked import asked
 from conrepair.crowd.engine import engine
 from conrepair.engine.place import at_once, elsewhere
 from conrepair.engine.session import Session
@@ -93,17 +94,10 @@ def trace_configured(wanted: TraceConfig, config: AuditConfig, base: Path, *, qu
     names, codes = FileNames(), [0]
     for place, model in enumerate(wanted.models):
         folder = base / config.output / wanted.folder / names.of(place, slug(Path(model)))
-        options = {
-            **wanted.model_dump(exclude={"folder", "models"}),
-            "model": str(base / model),
-            "output": str(folder),
-            "format": "text",
-            "quiet": quiet,
-            "fresh": not config.reuse,
-            "timeout": config.limits.seconds,
-        }
         try:
-            codes.append(_traced(argparse.Namespace(**options)))
+            one = asked(Trace, wanted, base, model=str(base / model), timeout=config.limits.seconds)
+            how = {"output": str(folder), "format": "text", "quiet": quiet, "fresh": not config.reuse}
+            codes.append(_traced(argparse.Namespace(**vars(one), **how)))
         except ConrepairError as error:
             complain(f"conrepair: {model}: {error}")
             codes.append(int(error.exit_code))
@@ -130,11 +124,11 @@ def _alone(options: argparse.Namespace, path: Path) -> int:
 
 
 def _one(options: argparse.Namespace, path: Path, output: Path | None) -> TracedModel:
-    asked = Trace.of(vars(options) | {"model": path})
+    wanted = Trace.of(vars(options) | {"model": path})
     if output is not None:
-        trace_output(output).check(inputs=filter(None, (path, asked.data)))
+        trace_output(output).check(inputs=filter(None, (path, wanted.data)))
     with Session(quiet=options.quiet or elsewhere(), keeps=True, fresh=options.fresh) as session:
-        done = trace_file(asked, session, session.room / "given")
+        done = trace_file(wanted, session, session.room / "given")
         if output is not None:
             done.save(output)
     return done

@@ -1,0 +1,36 @@
+"""From a section of a configuration to the options of its verb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conrepair.config.asked import asked
+from conrepair.config.fuzz import FuzzConfig
+from conrepair.config.generate import GenerateConfig
+from conrepair.config.trace import TraceConfig
+from conrepair.verbs.fuzz import Fuzz
+from conrepair.verbs.generate import Generate
+from conrepair.verbs.trace import Trace
+
+BASE = Path("/audit")
+
+
+def test_paths_start_at_the_configurations_folder() -> None:
+    section = FuzzConfig(models=("net.onnx", "/other/net.onnx"), known="known.json", functions=("own.py:small",))
+    found = asked(Fuzz, section, BASE, workers=3)
+    assert [str(path) for path in found.models] == ["/audit/net.onnx", "/other/net.onnx"]
+    assert (str(found.known), found.functions, found.workers) == ("/audit/known.json", ("/audit/own.py:small",), 3)
+    assert found.data is None
+    traced = asked(Trace, TraceConfig(models=("a.onnx",), accuracy="accuracy.json"), BASE, model="a.onnx")
+    assert str(traced.accuracy) == "/audit/accuracy.json"
+
+
+def test_onnx_own_cases_are_no_path() -> None:
+    for verb, section in ((Fuzz, FuzzConfig(learn=("onnx",))), (Generate, GenerateConfig(learn=("onnx", "mine")))):
+        found = asked(verb, section, BASE)
+        assert [str(item) for item in found.learn] == ["onnx", "/audit/mine"][: len(section.learn)]
+
+
+def test_what_is_no_option_is_left_out_and_others_are_as_they_are() -> None:
+    found = asked(Generate, GenerateConfig(folder="networks", nodes=3, to=("torch",)), BASE)
+    assert (found.nodes, found.to, found.seed) == (3, ("torch",), 0)
