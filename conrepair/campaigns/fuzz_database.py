@@ -1,4 +1,9 @@
-"""What a campaign has done, in SQLite: it survives whatever ends the campaign, and says what is left to do."""
+"""What a campaign has done, in SQLite: it survives whatever ends the campaign, and says what is left to do.
+
+That's no store of results, which may be lost, as what they're made of makes them again. Here is what was seen: which
+network ended which system's process, what was put off and in which turn, what a suspicion came to. All of it is asked
+together (what's left, how many of what sort), and it lies in the campaign's own folder for as long as a person wants.
+"""
 
 from __future__ import annotations
 

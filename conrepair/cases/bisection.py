@@ -50,26 +50,25 @@ def smallest_failing(
     return Reduced(tuple(search.left), search.tries, exact=True)
 
 
-def fewest_that_heal(operators: Sequence[str], heals: Callable[[Sequence[str]], bool], tries: int) -> Reduced:
-    """Find the fewest operators of a network that need another form, or more digits, without looking into the system.
+def fewest_that_heal(things: Sequence[str], heals: Callable[[Sequence[str]], bool], tries: int) -> Reduced:
+    """Find the fewest things that have to be otherwise, without looking into the system.
 
-    PLiner (Guo et al., "pLiner: Isolating Lines of Floating-Point Code for Compiler-Induced Variability", 2020)
-    computes regions of a program in a wider type, halves those that heal, and refines what's left. Regions of a
-    network are operators that follow one another; between those that are wide nothing is rounded.
+    They are optimizations that are off, or operators of a network in another form, or with more digits. PLiner (Guo
+    et al., "pLiner: Isolating Lines of Floating-Point Code for Compiler-Induced Variability", 2020) computes regions
+    of a program in a wider type, halves those that heal, and refines what's left. Regions of a network are operators
+    that follow one another; between those that are wide nothing is rounded.
 
     Args:
-        operators: That can be computed otherwise, in the order of the graph.
+        things: That can be otherwise, in the order in which they come.
         heals: Whether a deviation is gone where some of them are.
         tries: How often that may be asked.
 
     Returns:
         Their places; none where all of them together don't heal.
     """
-    if not operators or tries < 1 or not heals(operators):
-        return Reduced((), min(len(operators), tries, 1), exact=tries > 0)
-    found = smallest_failing(
-        len(operators), lambda places: heals([operators[place] for place in places]), tries=tries - 1
-    )
+    if not things or tries < 1 or not heals(things):
+        return Reduced((), min(len(things), tries, 1), exact=tries > 0)
+    found = smallest_failing(len(things), lambda places: heals([things[place] for place in places]), tries=tries - 1)
     return Reduced(found.places, found.tries + 1, found.exact)
 
 

@@ -6,12 +6,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from conrepair.cases.bisection import fewest_that_heal
 from conrepair.data.feeds import batches, open_feeds
 from conrepair.frameworks.onnx import OnnxRunnable
-from conrepair.frameworks.onnx_files.optimizers import needed
+from conrepair.frameworks.onnx_files.optimizers import OPTIMIZERS
 from conrepair.jobs.values import RunRequest
 from conrepair.metrics.running_error import relative_l2
 
+_SESSIONS = 60  # that are opened: one optimization takes twelve
 _RIGHT = 0.1  # of the error with all optimizations, at most, where the wrong one is off
 
 
@@ -36,7 +38,10 @@ def optimizers(folder: Path, request: RunRequest) -> tuple[str, ...]:
         return max((_error(array, given[name]) for name, array in right.items()), default=0.0)
 
     most = _RIGHT * error(())
-    return tuple(needed(lambda without: error(without) <= most)) if most else ()
+    if not most:
+        return ()
+    found = fewest_that_heal(OPTIMIZERS, lambda without: error(without) <= most, _SESSIONS)
+    return tuple(OPTIMIZERS[place] for place in found.places)
 
 
 def _error(one: Any, two: Any) -> float:

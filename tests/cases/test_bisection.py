@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.cases.bisection import smallest_failing
+from conrepair.cases.bisection import fewest_that_heal, smallest_failing
 
 
 @pytest.mark.parametrize("guilty", [0, 1, 57, 98, 99])
@@ -48,3 +48,11 @@ def test_what_is_left_fails_when_the_tries_are_up() -> None:
 def test_nothing_is_asked_when_the_time_is_up() -> None:
     found = smallest_failing(10, lambda places: False, tries=10, more=lambda: False)
     assert (found.places, found.tries, found.exact) == (tuple(range(10)), 0, False)
+
+
+@pytest.mark.parametrize(
+    ("culprits", "found"),
+    [({"c"}, (2,)), ({"a", "d"}, (0, 3)), ({"x"}, ()), (set(), (0,)), ({"a", "c", "d"}, (0, 2, 3))],
+)
+def test_those_that_heal_together(culprits: set[str], found: tuple[int, ...]) -> None:
+    assert fewest_that_heal("abcd", culprits.issubset, 20).places == found

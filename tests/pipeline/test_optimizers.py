@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from onnx import parser
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
-from conrepair.frameworks.onnx_files.optimizers import needed
 
 PADDED = """
 <ir_version: 8, opset_import: ["" : 13]>
@@ -41,10 +39,3 @@ def test_a_wrong_optimization_is_named(tmp_path: Path, negative: bool) -> None:
     done = conrepair.execute(saved(tmp_path, negative=negative), backend="onnxruntime")
     assert done.verdict is (Verdict.FAULTY if negative else Verdict.EQUIVALENT)
     assert ("with `Pad_Fusion` of ONNX Runtime off" in done.row.reason) is negative
-
-
-@pytest.mark.parametrize(
-    ("culprits", "found"), [({"c"}, ("c",)), ({"a", "d"}, ("a", "b", "c", "d")), ({"x"}, ()), (set(), ("a",))]
-)
-def test_halving(culprits: Collection[str], found: tuple[str, ...]) -> None:
-    assert needed(set(culprits).issubset, ("a", "b", "c", "d")) == found

@@ -6,8 +6,6 @@ The names are those of version 1.31 on a CPU: of transformers as its own log say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-
 OPTIMIZERS = (
     "EliminateIdentity",
     "EliminateSlice",
@@ -72,25 +70,3 @@ OPTIMIZERS = (
     "ConvAddActivationFusion",
 )
 """Those that are on by default."""
-
-
-def needed(is_right: Callable[[Collection[str]], bool], names: Sequence[str] = OPTIMIZERS) -> tuple[str, ...]:
-    """The optimizations that must be off for a file to give what it says, found by halving them.
-
-    Args:
-        is_right: Whether it does with some off.
-        names: Of all that are looked at.
-
-    Returns:
-        One, or several of which no half is enough; none where all of them make no difference.
-    """
-    found = tuple(names)
-    if not is_right(found):
-        return ()
-    while len(found) > 1:
-        halves = found[: len(found) // 2], found[len(found) // 2 :]
-        half = next((half for half in halves if is_right(half)), None)
-        if half is None:
-            break
-        found = half
-    return found
