@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from conrepair.config.asked import asked
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.load import explain
 from conrepair.config.model import (
@@ -66,7 +65,7 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> 
     """
     from conrepair.campaigns.generating import request_of  # imports ONNX
 
-    return request_of(asked(Generate, wanted, base, workers=limits.workers), base, memory_gb=limits.memory_gb)
+    return request_of(wanted.asked(Generate, base, workers=limits.workers), base, memory_gb=limits.memory_gb)
 
 
 def check_generation(config: AuditConfig, base: Path) -> None:

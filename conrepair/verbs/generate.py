@@ -68,6 +68,8 @@ def _ranks(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or found[1])
 
 
+RANKS = Value(arguments.pair, _ranks, "N[-N]")
+FORMS, PATTERNS = _shares("FORM=SHARE", "size of zero=0.1"), _shares("PATTERN=SHARE", "conv and batch norm=0.5")
 _MODELS = Value(arguments.FILES, metavar="MODEL", many=True)
 _NAMES = Value(comma_names, metavar="NAME,...", many=True)
 
@@ -85,7 +87,7 @@ class Networks(Options):
     dtypes: Sequence[str] = option("Only these element types, such as float32.", _NAMES, usual="all", default=())
     ranks: tuple[int, int] = option(
         "Numbers of axes of tensors: the fewest and the most.",
-        Value(arguments.pair, _ranks, "N[-N]"),
+        RANKS,
         usual="0-6",
         default=Wishes.ranks,
     )
@@ -134,13 +136,13 @@ class Networks(Options):
     )
     forms: Mapping[str, float] | None = option(
         "Share of networks with a form of legal nonsense, by the form's name (docs/generate.md).",
-        _shares("FORM=SHARE", "size of zero=0.1"),
+        FORMS,
         flag="--form",
         default=None,
     )
     patterns: Mapping[str, float] | None = option(
         "Share of networks with a pattern, by the pattern's name.",
-        _shares("PATTERN=SHARE", "conv and batch norm=0.5"),
+        PATTERNS,
         flag="--pattern",
         default=None,
     )

@@ -42,7 +42,7 @@ class Value:
     choices: tuple[str, ...] = ()
 
 
-_SWITCH = Value(arguments.flag, parsed=True)
+SWITCH = Value(arguments.flag, parsed=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class About:
 
 def option(
     words: str,
-    value: Value = _SWITCH,
+    value: Value = SWITCH,
     group: str = "",
     *,
     default: Any = MISSING,

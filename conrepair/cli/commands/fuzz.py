@@ -12,7 +12,6 @@ from conrepair.campaigns.rechecking import Rechecked, recheck
 from conrepair.campaigns.since import since
 from conrepair.cli.next_step import tell_next
 from conrepair.cli.shared import engine_of
-from conrepair.config.asked import asked
 from conrepair.config.legacy.read import load_for_run
 from conrepair.crowd.engine import engine
 from conrepair.pipeline.systems.fuzzing import fuzz as run_campaign
@@ -65,7 +64,7 @@ def fuzz_configured(wanted: FuzzConfig, config: AuditConfig, base: Path, *, quie
         The exit code.
     """
     root = base / config.output / wanted.folder
-    campaign = asked(Fuzz, wanted, base, workers=config.limits.workers)
+    campaign = wanted.asked(Fuzz, base, workers=config.limits.workers)
     return _tell(run_campaign(campaign, root, quiet=quiet), root)
 
 

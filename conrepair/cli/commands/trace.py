@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from conrepair.cli.next_step import tell_next
 from conrepair.cli.shared import engine_of
-from conrepair.config.asked import asked
 from conrepair.crowd.engine import engine
 from conrepair.engine.place import at_once, elsewhere
 from conrepair.engine.session import Session
@@ -95,7 +94,7 @@ def trace_configured(wanted: TraceConfig, config: AuditConfig, base: Path, *, qu
     for place, model in enumerate(wanted.models):
         folder = base / config.output / wanted.folder / names.of(place, slug(Path(model)))
         try:
-            one = asked(Trace, wanted, base, model=str(base / model), timeout=config.limits.seconds)
+            one = wanted.asked(Trace, base, model=str(base / model), timeout=config.limits.seconds)
             how = {"output": str(folder), "format": "text", "quiet": quiet, "fresh": not config.reuse}
             codes.append(_traced(argparse.Namespace(**vars(one), **how)))
         except ConrepairError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conrepair.config.asked import asked
 from conrepair.config.fuzz import FuzzConfig
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.trace import TraceConfig
@@ -17,20 +16,19 @@ BASE = Path("/audit")
 
 def test_paths_start_at_the_configurations_folder() -> None:
     section = FuzzConfig(models=("net.onnx", "/other/net.onnx"), known="known.json", functions=("own.py:small",))
-    found = asked(Fuzz, section, BASE, workers=3)
+    found = section.asked(Fuzz, BASE, workers=3)
     assert [str(path) for path in found.models] == ["/audit/net.onnx", "/other/net.onnx"]
     assert (str(found.known), found.functions, found.workers) == ("/audit/known.json", ("/audit/own.py:small",), 3)
     assert found.data is None
-    traced = asked(Trace, TraceConfig(models=("a.onnx",), accuracy="accuracy.json"), BASE, model="a.onnx")
+    traced = TraceConfig(models=("a.onnx",), accuracy="accuracy.json").asked(Trace, BASE, model="a.onnx")
     assert str(traced.accuracy) == "/audit/accuracy.json"
 
 
 def test_onnx_own_cases_are_no_path() -> None:
-    for verb, section in ((Fuzz, FuzzConfig(learn=("onnx",))), (Generate, GenerateConfig(learn=("onnx", "mine")))):
-        found = asked(verb, section, BASE)
-        assert [str(item) for item in found.learn] == ["onnx", "/audit/mine"][: len(section.learn)]
+    found = FuzzConfig(learn=("onnx", "mine")).asked(Fuzz, BASE)
+    assert [str(item) for item in found.learn] == ["onnx", "/audit/mine"]
 
 
 def test_what_is_no_option_is_left_out_and_others_are_as_they_are() -> None:
-    found = asked(Generate, GenerateConfig(folder="networks", nodes=3, to=("torch",)), BASE)
+    found = GenerateConfig(folder="networks", nodes=3, to=("torch",)).asked(Generate, BASE)
     assert (found.nodes, found.to, found.seed) == (3, ("torch",), 0)
