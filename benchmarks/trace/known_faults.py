@@ -27,7 +27,8 @@ from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.jobs.trace_search import trace
 from conrepair.jobs.trace_values import Compared, Search
 from conrepair.systems.registry import SYSTEMS, entry
-from conrepair.systems.system import Chosen, Setting, System
+from conrepair.systems.system import Setting, System
+from conrepair.tracing.result import Side
 
 __all__ = ["FAULTS", "Fault", "reached", "written"]
 
@@ -155,8 +156,8 @@ def reached(fault: Fault, seed: int, seconds: float, evaluations: int) -> dict[s
         written(fault, seed, folder / "model.onnx")
         sides = Compared(
             model=model_of(folder / "model.onnx"),
-            one=Chosen(one.system, one.chosen),
-            two=Chosen(one.system, one.plain.chosen),
+            one=Side(one.name, one.system, one.chosen),
+            two=Side(one.plain.name, one.system, one.plain.chosen),
         )
         search = Search(
             method="mega",

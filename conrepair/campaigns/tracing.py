@@ -21,7 +21,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array
 from conrepair.intake.data import write_arrays
-from conrepair.jobs.trace_values import Compared, Followed, JudgedSample, Refereed, Search, SearchResult
+from conrepair.jobs.trace_values import Compared, Followed, JudgedSample, Refereed, Search
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.reach import CONFINED, GPU
@@ -80,7 +80,8 @@ class Tracing:
             versions=library_versions(),
         )
         sides = [side.name for side in (self.found.setting, self.found.against) if side.setting is not None]
-        self._known = {} if asked.accuracy is None else known_errors(Path(asked.accuracy), sides)
+        known = {} if asked.accuracy is None else known_errors(Path(asked.accuracy), sides)
+        self._sides = Compared(model=self._model, one=one, two=self.found.against, accuracy=known)
         self.judged = Judged()
         self.repaired: Path | None = None
         self._folder = Path()
@@ -112,16 +113,10 @@ class Tracing:
             weights=tuple(self._weights),
             **{name: getattr(asked, name) for name in _SEARCHED_BY},
         )
-        done = self._session.made(self._task("trace", {"sides": self._sides(), "search": search}))
-        told, (one, two) = dict(vars(done.read(SearchResult))), (self.found.setting, self.found.against)
+        done = self._session.made(self._task("trace", {"sides": self._sides, "search": search}))
         self._folder, self.judged = done.folder, read_judged(done.folder)
-        opened, ran = told.pop("opened"), told.pop("ran")
-        self.found = dataclasses.replace(
-            self.found,
-            setting=dataclasses.replace(one, seconds=opened[0], run_seconds=ran[0]),
-            against=dataclasses.replace(two, seconds=opened[1], run_seconds=ran[1]),
-            **told,
-        )
+        known = self.found
+        self.found = dataclasses.replace(done.read(Traced), model=known.model, versions=known.versions)
 
     def ask_referees(self) -> None:
         """Ask all who compute the network in float64 before somebody is blamed; nobody is where they differ."""
@@ -147,7 +142,7 @@ class Tracing:
         """Follow the worst deviation through the kernels of both sides."""
         if not self.judged.exact[0]:
             return
-        payload = {"sides": self._sides(), "sample": self._sample(), "blamed": self.found.deviations[0].blamed}
+        payload = {"sides": self._sides, "sample": self._sample(), "blamed": self.found.deviations[0].blamed}
         done = self._tried_to("kernels", payload, "the kernels can't be looked into")
         if done is None:
             return
@@ -234,12 +229,6 @@ class Tracing:
             self._doubt(f"{words}: {error}")
             return None
 
-    def _sides(self) -> Compared:
-        one, two = self.found.setting.chosen, self.found.against.chosen
-        if one is None:
-            raise ValueError("the side in question is a system's")
-        return Compared(model=self._model, one=one, two=two, accuracy=self._known)
-
     def _named(self, name: str, granularity: int | None = None) -> Side:
         """A side by what a person calls it: "tvm-O3", or a setting of TVM alone."""
         found = installed(name)
@@ -254,24 +243,18 @@ class Tracing:
         """What the side in question is compared with."""
         asked = self._asked
         if asked.switch is not None:
-            if one.setting is None:
-                raise ValueError("the side in question is a system's")
             task = self._task("switches", {"model": self._model, "chosen": one.chosen}, self._lister(one))
             switches = self._session.made(task).read(tuple[Switch, ...])
             named_rightly("pass", [asked.switch], [item.name for item in switches])
             off = [item for item in switches if item.name == asked.switch]
-            return Side(
-                f"{one.name} without {asked.switch}", one.system, SYSTEMS[one.system].without(one.setting, off)
-            )
+            return Side(f"{one.name} without {asked.switch}", one.system, SYSTEMS[one.system].without(one.runs, off))
         if asked.against == EXACT:
             return Side(EXACT)
         return self._named(asked.against or installed(one.name).plain.name)
 
     def _lister(self, side: Side) -> Side:
         """The side as a process has to be started that lists its switches."""
-        if side.setting is None:
-            raise ValueError("float64 has no switches")
-        return dataclasses.replace(side, setting=SYSTEMS[side.system].listing(side.setting))
+        return dataclasses.replace(side, setting=SYSTEMS[side.system].listing(side.runs))
 
     def _task(self, kind: str, payload: Mapping[str, Any], *sides: Side) -> Task:
         """A job of both sides, or of some."""

@@ -80,8 +80,8 @@ class _Looking:
         self._exact = Analysis(self._proto).truth(self._feeds)
         written = {name for node in self._proto.graph.node for name in node.output if name}
         self._outputs = written & self._exact.keys() & types_of(self._proto).keys()
-        chosen = zip(_SIDES, (sides.one, sides.two), strict=True)
-        self._asked = {name: (SYSTEMS[item.system], item.setting) for name, item in chosen if item is not None}
+        both = zip(_SIDES, (sides.one, sides.two), strict=True)
+        self._asked = {name: (SYSTEMS[side.system], side.setting) for name, side in both if side.setting is not None}
         self._accuracy = {**ACCURACY, **sides.accuracy}
         self._doubts: list[str] = []
 

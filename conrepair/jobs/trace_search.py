@@ -20,13 +20,12 @@ from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.jobs.systems import given_arrays, run_seconds
-from conrepair.jobs.trace_values import Compared, Search, SearchResult
+from conrepair.jobs.trace_values import Compared, Search
 from conrepair.runtime.errors import InferenceError
 from conrepair.systems.registry import SYSTEMS
-from conrepair.systems.system import Chosen
 from conrepair.tracing.exact_side import ExactSide, over_bound
 from conrepair.tracing.judging import Judged, deviation_of, write_judged
-from conrepair.tracing.result import Deviation, worst_first
+from conrepair.tracing.result import Deviation, Side, Traced, worst_first
 from conrepair.tracing.search.objectives import OBJECTIVES, guide
 from conrepair.tracing.search.space import space_of
 from conrepair.tracing.searching import Searched, Sides, search_inputs
@@ -40,13 +39,16 @@ _JUDGING = 30.0  # seconds for it, at least
 _NUMBERS = "biuf"
 
 
-def trace(folder: Path, sides: Compared, search: Search) -> SearchResult:
+def trace(folder: Path, sides: Compared, search: Search) -> Traced:
     """Search inputs on which two settings differ, or one differs from exact values, and judge them.
 
     Args:
         folder: Receives the worst samples (`conrepair.tracing.judging.JUDGED`).
         sides: The model, and what runs it.
         search: How.
+
+    Returns:
+        What is known behind a search.
 
     Raises:
         UsageError: if nothing can be searched.
@@ -56,7 +58,7 @@ def trace(folder: Path, sides: Compared, search: Search) -> SearchResult:
         return _traced(sides, search, Path(made), folder)
 
 
-def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> SearchResult:
+def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> Traced:
     model = compared.model
     opened, seconds = _opened(compared.one, model, made)
     proto = onnx.load(model.path)  # with weights that lie beside it
@@ -71,7 +73,7 @@ def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> Sear
     given = given if asked.starts else []
     anywhere = np.random.default_rng(asked.seed).uniform(-1, 1, space.size)
     exact, doubts = _exact(proto, opened, space.feeds(anywhere), {**ACCURACY, **compared.accuracy})
-    if compared.two is not None:
+    if compared.two.setting is not None:
         other, other_seconds = _opened(compared.two, model, made)
     elif exact is not None:
         other, other_seconds = exact, 0.0
@@ -106,7 +108,14 @@ def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> Sear
     write_judged(kept, folder)
     _keep_converted(compared.one, model, made, folder)
     first = candidates[0]
-    return SearchResult(
+    return Traced(
+        model=model.path,
+        sha256=model.sha256,
+        setting=dataclasses.replace(compared.one, seconds=seconds, run_seconds=run_seconds(opened, first)),
+        against=dataclasses.replace(compared.two, seconds=other_seconds, run_seconds=run_seconds(other, first)),
+        method=asked.method,
+        objective=asked.objective,
+        seed=asked.seed,
         deviations=tuple(deviations),
         evaluations=sum(item.evaluations for item in searched),
         failed=sum(item.failed for item in searched),
@@ -115,22 +124,20 @@ def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> Sear
         changed=_changed(given, opened, other),
         referees=() if exact is None else (OnnxReference.name,),
         doubts=tuple(doubts),
-        opened=(seconds, other_seconds),
-        ran=(run_seconds(opened, first), run_seconds(other, first)),
     )
 
 
-def _keep_converted(chosen: Chosen, model: Model, made: Path, folder: Path) -> None:
+def _keep_converted(side: Side, model: Model, made: Path, folder: Path) -> None:
     """Keep the model in the format that the system is given, for the programs that show what was found."""
-    system = SYSTEMS[chosen.system]
-    there = system.programmed(model, chosen.setting, made)
+    system = SYSTEMS[side.system]
+    there = system.programmed(model, side.runs, made)
     if there is not model:
         copy_model(Path(there.path), folder / system.file)
 
 
-def _opened(chosen: Chosen, model: Model, folder: Path) -> tuple[Runnable, float]:
+def _opened(side: Side, model: Model, folder: Path) -> tuple[Runnable, float]:
     started = time.perf_counter()
-    found = SYSTEMS[chosen.system].open(model, chosen.setting, folder)
+    found = SYSTEMS[side.system].open(model, side.runs, folder)
     return found, time.perf_counter() - started
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array
 from conrepair.runtime.files import HashedPath
-from conrepair.systems.system import Chosen
 from conrepair.tracing.judging import read_judged
-from conrepair.tracing.result import Deviation, Formed, Kernels
+from conrepair.tracing.result import Formed, Kernels, Side
 from conrepair.tracing.search.names import ObjectiveName
 
 
@@ -22,13 +21,13 @@ class Compared:
     Attributes:
         model: An ONNX file.
         one: The side in question.
-        two: What it's compared with; None: exact values.
+        two: What it's compared with.
         accuracy: Of operators whose errors are known, in units in the last place.
     """
 
     model: Model
-    one: Chosen
-    two: Chosen | None
+    one: Side
+    two: Side
     accuracy: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -59,35 +58,6 @@ class Search:
     given: HashedPath | None = None
     starts: bool = False
     weights: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What a search came to; the samples are a file beside it (`conrepair.tracing.judging.JUDGED`).
-
-    Attributes:
-        deviations: The worst of each output.
-        evaluations: That were made.
-        failed: Of these, such as a side couldn't be run on.
-        seconds: The search took.
-        history: After how many evaluations the best score rose, and to what.
-        changed: The share of the given samples whose answer changes.
-        referees: Who computed exact values.
-        doubts: In words.
-        opened: Seconds that opening each side took.
-        ran: Seconds of a run of each.
-    """
-
-    deviations: tuple[Deviation, ...]
-    evaluations: int
-    failed: int
-    seconds: float
-    history: tuple[tuple[int, float], ...]
-    changed: float | None
-    referees: tuple[str, ...]
-    doubts: tuple[str, ...]
-    opened: tuple[float, float]
-    ran: tuple[float, float]
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,16 @@ class Side:
     run_seconds: float = 0.0
 
     @property
-    def chosen(self) -> Chosen | None:
-        """As jobs are told; None for float64."""
-        return None if self.setting is None else Chosen(self.system, self.setting)
+    def runs(self) -> Setting:
+        """How it runs, where it isn't float64."""
+        if self.setting is None:
+            raise ValueError("float64 is no setting of a system")
+        return self.setting
+
+    @property
+    def chosen(self) -> Chosen:
+        """As jobs are told of a system's setting."""
+        return Chosen(self.system, self.runs)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.files import HashedPath
-from conrepair.systems.system import Chosen, Setting
+from conrepair.systems.system import Setting
 from conrepair.tracing.judging import JUDGED, REWRITTEN, Judged, write_judged
+from conrepair.tracing.result import Side
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]>\ng (float[1, 3] x) => (float[1, 3] y) { h = Exp (x) y = Neg (h) }'
 X = np.array([[0.5, -1.0, 2.0]], np.float32)
@@ -55,10 +56,10 @@ def test_a_side_that_cannot_be_run_takes_nothing_from_the_other(
     write_judged(Judged(feeds=[{"x": X}]), tmp_path)
     systems = Observed("whole", False), Observed("broken", True)
     monkeypatch.setattr(trace_kernels, "SYSTEMS", {item.name: item for item in systems})
-    one, two = (Chosen(name, Setting("libraries")) for name in ("whole", "broken"))
+    one, two = (Side(name, name, Setting("libraries")) for name in ("whole", "broken"))
     sample = JudgedSample(HashedPath(str(tmp_path / JUDGED), ""), 0)
 
-    def followed(one: Chosen, two: Chosen, blamed: str = "") -> Followed:
+    def followed(one: Side, two: Side, blamed: str = "") -> Followed:
         return trace_kernels.kernels(tmp_path, Compared(model=model, one=one, two=two), sample, blamed)
 
     told = followed(one, two)
