@@ -17,8 +17,7 @@ from onnx import numpy_helper
 from conrepair.cli import main
 from conrepair.cli.main import command_line
 from conrepair.cli.parser import Parser
-from conrepair.runtime.listing import Listing
-from conrepair.runtime.outputs import LIST
+from conrepair.runtime.listing import LIST
 
 PAIR = "net.onnx scaled.onnx --samples 4"
 NETWORKS = "--nodes 2 --operators Add,Relu --dtypes float32 -n 2"
@@ -179,9 +178,8 @@ def test_what_others_changed_stays(room: Path, commands: list[str], capsys: pyte
     run(commands)
     annotated = {}
     for file in sorted(room.rglob(f"*{LIST}")):
-        listing = Listing.read(file)
-        assert listing is not None
-        for name in listing.files:
+        names = (json.loads(line[line.index('"') :]) for line in file.read_text().splitlines()[1:] if line[0] != "-")
+        for name in names:
             with (file.parent / name).open("ab") as stream:
                 stream.write(f"\nannotated: {name}".encode())
             annotated[str(file.parent / name)] = (file.parent / name).read_bytes()

@@ -56,7 +56,8 @@ class NetworkFolder:
         conversions: What became of networks in other formats, by number and format.
 
     Raises:
-        UsageError: if the folder has something else, or networks of others; with `force` if one was changed.
+        UsageError: if the folder has something else, or networks of others; if one that isn't whole, or with `force`
+            any one, was changed or holds something else.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class NetworkFolder:
             file: The model, which is moved; None where there's none.
         """
         self.conversions.setdefault(index, {})[name] = dict(told)
-        with self._network(name_of(index)).add() as temporary:
+        with self._network(name_of(index)).write(parts=True) as temporary:
             if file is not None:
                 file.rename(temporary / file.name)
             write_json(temporary / _CONVERSIONS, self.conversions[index])
@@ -177,6 +178,8 @@ class NetworkFolder:
         for folder in self._folders():
             if _is_whole(folder):
                 self._count(int(folder.name))
+            else:  # it's made again
+                self._network(folder.name).check()
 
     def _check(self, earlier: Mapping[str, Any]) -> None:
         other = {
@@ -197,7 +200,7 @@ class NetworkFolder:
 
     def _folders(self) -> Iterator[Path]:
         for entry in sorted(self.root.iterdir()):
-            if entry.name.isdecimal() and any((entry / name).exists() for name in _FILES):
+            if entry.name.isdecimal() and entry.name == name_of(int(entry.name)):
                 yield entry
 
     def _count(self, index: int) -> None:

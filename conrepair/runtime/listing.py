@@ -2,71 +2,60 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from conrepair.runtime.files import canonical_json, put_text, sha256_of
-from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.files import put_text, sha256_of
+from conrepair.runtime.ordinary_file import read_ordinary
 
-_VERSION = 1
-_Stamp = tuple[int, str]  # size in bytes, SHA-256
+LIST = ".conrepair-files.txt"
+"""The name of a list in a folder, and what the name of one beside a file ends in."""
+
+_HEAD = "written whole by conrepair, as "
+_MOST = 32 << 20  # bytes; an entry has about a hundred, and the largest audits write some hundred thousand files
 
 
 @dataclass(frozen=True)
 class Listing:
     """Files as they were written, and the folders that were made for them.
 
-    What a list doesn't name, or names as it isn't any more, is somebody else's. Names of a list only answer whether a
-    file that is there is meant; they never become paths, as a list may have been written by a stranger.
+    What a list doesn't name, or names as it isn't any more, is somebody else's. A list may have been written by a
+    stranger: what's in it is only looked up, and becomes no path.
 
     Attributes:
-        by: What wrote them.
-        files: By their paths below the folder that the list is about, what each may be.
-        folders: Paths of folders.
+        by: What wrote them; "" where there's no list.
+        entries: A line for each: SHA-256, size and name of a file, two dashes and the name of a folder. Names are
+            paths below the folder that the list is about, as JSON. A file may be as any of its lines says.
     """
 
     by: str
-    files: Mapping[str, frozenset[_Stamp]] = field(default_factory=dict)
-    folders: frozenset[str] = frozenset()
+    entries: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, by: str, root: Path, entries: Iterable[Path]) -> Listing:
-        """List what has just been written.
+    def of(cls, by: str, root: Path) -> Listing:
+        """List what has just been written, but for links.
 
         Args:
             by: What wrote it.
-            root: The folder that the list is about.
-            entries: Files and folders in it, with all that's below them; no links.
+            root: The folder that it's in.
         """
-        files: dict[str, frozenset[_Stamp]] = {}
-        folders = set()
-        for entry in entries:
-            name = entry.relative_to(root).as_posix()
-            if is_folder(entry):
-                inside = cls.of(by, root, entry.iterdir())
-                files.update(inside.files)
-                folders |= {name} | inside.folders
-            elif not entry.is_symlink():
-                files[name] = frozenset({_stamp(entry)})
-        return cls(by, files, frozenset(folders))
+        outlines = ((name, _outline(name, found)) for name, found in walk(root))
+        return cls(by, frozenset(f"{_content(root / name)} {outline}" for name, outline in outlines if outline))
 
     @classmethod
-    def read(cls, file: Path) -> Listing | None:
-        """The list in a file; None where there's none that can be understood."""
+    def read(cls, file: Path) -> Listing:
+        """The list in a file, of which no more is read than a list may have."""
         try:
-            value = value_of(read_json_text(file)) if not file.is_symlink() else {}
-            if value["version"] != _VERSION:
-                return None
-            files = {
-                name: frozenset((int(size), str(sha256)) for size, sha256 in stamps)
-                for name, stamps in value["files"].items()
-            }
-            return cls(str(value["by"]), files, frozenset(map(str, value["folders"])))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
-            return None
+            text = b"" if file.is_symlink() else read_ordinary(file, _MOST)
+            head, *entries = text.decode("ascii").splitlines()
+        except (OSError, ValueError):
+            return cls("")
+        return cls(head.removeprefix(_HEAD), frozenset(entries)) if head.startswith(_HEAD) else cls("")
 
     def write(self, file: Path) -> None:
         """Write it: into a scratch folder, or for what takes its place as a whole.
@@ -74,56 +63,72 @@ class Listing:
         Raises:
             OSError: if it can't be written.
         """
-        files = {name: sorted(map(list, stamps)) for name, stamps in sorted(self.files.items())}
-        value = {"version": _VERSION, "by": self.by, "files": files, "folders": sorted(self.folders)}
-        put_text(file, f"{canonical_json(value)}\n")
+        file.unlink(missing_ok=True)  # it came along with a folder from elsewhere, as a link perhaps
+        put_text(file, "\n".join([f"{_HEAD}{self.by}", *sorted(self.entries), ""]))
 
     def __or__(self, other: Listing) -> Listing:
-        """Both: a file of either may be as either says."""
-        names = {**self.files, **other.files}
-        none: frozenset[_Stamp] = frozenset()
-        files = {name: self.files.get(name, none) | other.files.get(name, none) for name in names}
-        return Listing(self.by, files, self.folders | other.folders)
+        """Both: a file may be as either says."""
+        return Listing(self.by, self.entries | other.entries)
 
-    def below(self, folder: str) -> Listing:
-        """The same, told from the folder around the one that it's about."""
-        files = {f"{folder}/{name}": stamps for name, stamps in self.files.items()}
-        return Listing(self.by, files, frozenset({folder, *(f"{folder}/{name}" for name in self.folders)}))
+    def updated(self, other: Listing) -> Listing:
+        """Both, where a file is as the other one says."""
+        kept = (entry for entry in self.entries if _name(entry) not in other._names)
+        return Listing(other.by, other.entries.union(kept))
 
-    @property
-    def tops(self) -> list[str]:
-        """What it names in the folder that it's about, as names of entries of a folder."""
-        return sorted({name.split("/")[0] for name in (*self.files, *self.folders)} - {"", ".", ".."})
+    def names(self, name: str) -> bool:
+        """Whether it names a file or a folder, however that may be now."""
+        return json.dumps(name) in self._names
+
+    def resembles(self, name: str, found: os.stat_result) -> bool:
+        """Whether what was found is a folder that it names, or a file of the size that it says."""
+        return _outline(name, found) in self._outlines
 
     def owns(self, root: Path, name: str) -> bool:
-        """Whether what lies there is the file that is meant, as it was written."""
-        known, path = self.files.get(name, frozenset()), root / name
+        """Whether what lies there is what is meant: a file as it was written, or a folder, whatever is in it."""
+        path = root / name
         try:
-            found = path.lstat()
-            sizes = {size for size, _ in known}
-            return stat.S_ISREG(found.st_mode) and found.st_size in sizes and _stamp(path) in known
+            outline = _outline(name, path.lstat())
+            return outline in self._outlines and f"{_content(path)} {outline}" in self.entries
         except OSError:  # nobody may read it, or it isn't there
             return False
 
-    def walk(self, root: Path, name: str) -> Iterator[tuple[str, bool]]:
-        """What is there: each file or folder, and whether it was written by what wrote the list.
+    def owns_all(self, root: Path, names: Iterable[str] | None = None) -> bool:
+        """The same of all that is there by these names and below them; of all that's in the folder."""
+        return all(self.owns(root, name) for name, _ in walk(root, names))
 
-        Follows no link. Of somebody else's folder nothing but itself is told; ours come behind what's in them.
+    @cached_property
+    def _outlines(self) -> frozenset[str]:
+        return frozenset(entry.partition(" ")[2] for entry in self.entries)
 
-        Args:
-            root: The folder that the list is about.
-            name: What to look at.
-        """
-        if name in self.folders and is_folder(root / name):
-            for inside in sorted(entry.name for entry in (root / name).iterdir()):
-                yield from self.walk(root, f"{name}/{inside}")
-            yield name, True
-        elif os.path.lexists(root / name):
-            yield name, self.owns(root, name)
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(map(_name, self.entries))
 
-    def holds_all(self, root: Path, name: str) -> bool:
-        """Whether all that is there was written by what wrote the list, and is as it was."""
-        return all(own for _, own in self.walk(root, name))
+
+def names_in(folder: Path) -> list[str]:
+    """Names of the files and folders in a folder."""
+    return [entry.name for entry in os.scandir(folder)]
+
+
+def walk(root: Path, names: Iterable[str] | None = None) -> Iterator[tuple[str, os.stat_result]]:
+    """What is there: a folder, then what's in it, by name; but for lists. No link is followed.
+
+    Args:
+        root: A folder.
+        names: Of files and folders in it, where they are there; None: of all.
+    """
+    waiting = sorted(names_in(root) if names is None else names, reverse=True)
+    while waiting:
+        name = waiting.pop()
+        try:
+            found = os.lstat(f"{root}/{name}")
+        except FileNotFoundError:
+            continue
+        if name.endswith(LIST) and stat.S_ISREG(found.st_mode):
+            continue
+        yield name, found
+        if stat.S_ISDIR(found.st_mode):
+            waiting += sorted((f"{name}/{inside}" for inside in names_in(root / name)), reverse=True)
 
 
 def is_folder(path: Path) -> bool:
@@ -131,5 +136,16 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _stamp(path: Path) -> _Stamp:
-    return path.stat().st_size, sha256_of(path)
+def _name(entry: str) -> str:
+    return entry[entry.find('"') :]
+
+
+def _outline(name: str, found: os.stat_result) -> str | None:
+    """An entry without its hash; None for what is neither a file nor a folder."""
+    if stat.S_ISDIR(found.st_mode):
+        return f"- {json.dumps(name)}"
+    return f"{found.st_size} {json.dumps(name)}" if stat.S_ISREG(found.st_mode) else None
+
+
+def _content(path: Path) -> str:
+    return "-" if path.is_dir() else sha256_of(path)

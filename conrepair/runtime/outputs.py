@@ -10,23 +10,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.files import explain_write_error, make_folder, storage_error
-from conrepair.runtime.listing import Listing, is_folder
+from conrepair.runtime.inside import place_in
+from conrepair.runtime.listing import LIST, Listing, is_folder, names_in, walk
 from conrepair.runtime.path_text import model_path, real_path
-from conrepair.runtime.replacing import NEW, give_back, put_all, put_aside, turn
+from conrepair.runtime.replacing import NEW, give_back, put_all, turn
 from conrepair.runtime.scratch import scratch_folder
-from conrepair.runtime.words import complain
-
-LIST = ".conrepair-files.json"
-"""Name of the list in a folder; beside a file it has the file's name in front."""
 
 _SCRATCH = ".conrepair-output-"
-_NAMES, _BYTES = 100_000, 32 << 20  # of a list; the largest audits write some thousand files
 
 
 @dataclass(frozen=True)
@@ -37,13 +34,11 @@ class Output:
         path: Where it shall stand.
         by: What writes it, as a noun: "localization". Another one's output isn't replaced.
         beside: Whether the list lies beside it: of models, which are what their files are, and of single files.
-        shared: Whether more lies in it than what's written by this class.
     """
 
     path: Path
     by: str
     beside: bool = False
-    shared: bool = False
 
     def __post_init__(self) -> None:
         """A way back (`new/../out`) may lead over a folder that's missing until something is written."""
@@ -80,23 +75,7 @@ class Output:
             if is_folder(path) and not any(path.iterdir()):
                 _check_access(path)
                 return
-            known = self._known()
-            if path.name not in known.tops:
-                raise UsageError(
-                    f"{path} exists and no {self.by} of this version wrote it, so it isn't replaced. "
-                    "Choose another output (-o), or another `name` in a configuration."
-                )
-            for top in known.tops:
-                for name, own in known.walk(path.parent, top):
-                    if own:
-                        _check_access(path.parent / name)
-                    elif name in known.files or name in known.folders:
-                        raise _changed(path.parent / name)
-                    elif not self.shared:
-                        raise UsageError(
-                            f"{path.parent / name} was written by no {self.by}, so {path} isn't replaced. "
-                            "Choose another output (-o), or move it elsewhere."
-                        )
+            self._check_whole()
         for item in inputs:
             if real_path(item).is_relative_to(real_path(path)):
                 raise UsageError(
@@ -105,56 +84,82 @@ class Output:
                     else f"{item} is read, and would be replaced. Choose another output (-o)."
                 )
 
-    def wrote(self, name: str) -> bool:
-        """Whether a file beside it was written along with it, and is as it was.
+    def _check_whole(self) -> None:
+        """Make sure that all of it is as it was written, and nothing else is there; contents come last."""
+        root, known = self._root, self._known()
+        if known.by != self.by or (self.beside and not known.names(self.path.name)):
+            raise UsageError(
+                f"{self.path} exists and no {self.by} of this version wrote it, so it isn't replaced. "
+                "Choose another output (-o), or another `name` in a configuration."
+            )
+        if not self.beside:
+            _check_access(self.path)
+        there = []
+        for name, found in walk(root, self._siblings(known) if self.beside else None):
+            if not known.resembles(name, found):
+                if known.names(name):
+                    raise _changed(root / name)
+                raise UsageError(
+                    f"{root / name} was written by no {self.by}, so {self.path} isn't replaced. "
+                    "Choose another output (-o), or move it elsewhere."
+                )
+            if stat.S_ISDIR(found.st_mode):
+                _check_access(root / name)
+            there.append(name)
+        for name in there:
+            if not known.owns(root, name):
+                raise _changed(root / name)
+
+    def check_parts(self, names: Iterable[str]) -> None:
+        """Make sure that nothing is in the way of files that are put into the folder, see `write`.
 
         Args:
-            name: Of the file.
+            names: Of the files, by their paths in the folder.
+
+        Raises:
+            UsageError: if one is there and isn't as it was written, or it would be written through a link.
         """
-        return self._known().owns(self.path.parent, name)
+        if os.path.lexists(self.path) and not is_folder(self.path):
+            raise _changed(self.path)
+        known = self._known()
+        for name in names:
+            place = place_in(self.path, name)
+            if place.exists() and not known.owns(self.path, name):
+                raise _changed(place)
+
+    def wrote(self, name: str) -> bool:
+        """Whether a file was written along with it, and is as it was.
+
+        Args:
+            name: Of the file, beside it or in it.
+        """
+        return self._known().owns(self._root, name)
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[Path]:
+    def write(self, *, parts: bool = False) -> Iterator[Path]:
         """Yield a temporary path; what the block put there, and beside it, appears whole when it succeeds.
 
         On any error what was there stays, all of it.
 
-        Raises:
-            StorageError: if it can't be written.
-        """
-        with self._written(self._settle) as temporary:
-            yield temporary
-
-    @contextlib.contextmanager
-    def add(self, *, strict: bool = False) -> Iterator[Path]:
-        """Yield a temporary folder; each file that the block put there is put into the one that's there.
-
         Args:
-            strict: Whether something that's in the way is refused, and not called otherwise.
+            parts: Whether it's a folder, made already, whose files are put into the one that's there.
 
         Raises:
-            UsageError: if it's no folder, or, with `strict`, something in the way isn't as it was written; nothing
-                was done then.
+            UsageError: if one of the parts would replace what isn't as it was written; nothing was done then.
             StorageError: if it can't be written.
         """
-        with self._written(lambda scratch: self._add(scratch, strict=strict)) as temporary:
-            temporary.mkdir()
-            yield temporary
-
-    @contextlib.contextmanager
-    def _written(self, settle: Callable[[Path], None]) -> Iterator[Path]:
         parent = self.path.parent
         with storage_error(parent):
             make_folder(parent)
             with scratch_folder(parent, _SCRATCH, give_back) as scratch:
-                (scratch / NEW).mkdir()
                 temporary = scratch / NEW / self.path.name
+                (temporary if parts else temporary.parent).mkdir(parents=True)
                 yield temporary
                 if not os.path.lexists(temporary):
                     raise FileNotFoundError(errno.ENOENT, "nothing was written", str(self.path))
                 with turn(parent):
                     try:
-                        settle(scratch)
+                        (self._put_parts if parts else self._settle)(scratch)
                     except OSError as error:
                         raise StorageError(
                             explain_write_error(error, parent)
@@ -176,8 +181,7 @@ class Output:
                 folder.rename(temporary)
             return
         with storage_error(self.path.parent):
-            (folder / LIST).unlink(missing_ok=True)  # of the last time, that was interrupted
-            Listing.of(self.by, folder, folder.iterdir()).write(folder / LIST)
+            Listing.of(self.by, folder).write(folder / LIST)
             folder.rename(self.path)
 
     def remove(self) -> None:
@@ -185,92 +189,62 @@ class Output:
         with storage_error(self.path.parent):
             if self.wrote(self.path.name):
                 self.path.unlink()
-            elif os.path.lexists(self.path):
-                complain(f"conrepair: kept in {self.path.parent}, as no {self.by} wrote it: {self.path.name}")
-            self._list.unlink(missing_ok=True)
+                self._list.unlink()
+
+    @property
+    def _root(self) -> Path:
+        """The folder that its list is about."""
+        return self.path.parent if self.beside else self.path
 
     @property
     def _list(self) -> Path:
         return self.path.with_name(f".{self.path.name}{LIST}") if self.beside else self.path / LIST
 
-    def _read(self) -> Listing | None:
-        """What an earlier command of the same sort has listed.
-
-        Raises:
-            UsageError: if it's longer than what commands write.
-        """
-        found = None
-        large = self._list.is_file() and self._list.stat().st_size > _BYTES
-        if not large:
-            found = Listing.read(self._list)
-        if large or (found is not None and len(found.files) + len(found.folders) > _NAMES):
-            raise UsageError(
-                f"{self._list} lists more than {_NAMES:,} files, so {self.path} isn't looked through nor replaced. "
-                "Choose another output (-o)."
-            )
-        return found if found is not None and found.by == self.by else None
-
     def _known(self) -> Listing:
-        """The same, told from the folder around the output; the list with it, where that's in it."""
-        found = self._read()
-        if found is None:
-            return Listing(self.by)
-        if self.beside:
-            return found
-        return found.below(self.path.name) | Listing.of(found.by, self.path.parent, [self._list])
+        """What an earlier command of the same sort has listed."""
+        found = Listing.read(self._list)
+        return found if found.by == self.by else Listing("")
+
+    def _siblings(self, known: Listing) -> list[str]:
+        """Names of what's there, beside each other, of what was written."""
+        return [name for name in names_in(self.path.parent) if known.names(name)]
 
     def _write_list(self, listing: Listing, scratch: Path) -> None:
         """Write the list, which is there as a whole at any time."""
         listing.write(scratch / LIST)
-        self._list.parent.mkdir(exist_ok=True)
         (scratch / LIST).replace(self._list)
 
     def _settle(self, scratch: Path) -> None:
         """Put everything in its place."""
         new, name, known = scratch / NEW, self.path.name, self._known()
+        root = new if self.beside else new / name
+        made = Listing.of(self.by, root)
         if self.beside:
-            made = Listing.of(self.by, new, new.iterdir())
             # Files that are there and those to come: whenever this process ends, both are known as ours.
             self._write_list(made | known, scratch)
             # A list may be a stranger's: what isn't called after the output doesn't go for its sake.
-            put_all(scratch, name, made | known, [top for top in known.tops if top.startswith(name)])
+            put_all(scratch, name, made | known, [item for item in self._siblings(known) if item.startswith(name)])
             self._write_list(made, scratch)
         else:
-            (new / name / LIST).unlink(missing_ok=True)  # it came along with a folder from elsewhere
-            Listing.of(self.by, new / name, (new / name).iterdir()).write(new / name / LIST)
-            put_all(scratch, name, known, ())
+            made.write(root / LIST)
+            put_all(scratch, name, made | known, ())
 
-    def _add(self, scratch: Path, *, strict: bool) -> None:
+    def _put_parts(self, scratch: Path) -> None:
         """Put files into a folder, one after the other; folders stay the same."""
-        parent, new = self.path.parent, scratch / NEW
-        made, known = Listing.of(self.by, new, new.iterdir()), self._known()
-        earlier = self._read() or Listing(self.by)
-        own = Listing.of(self.by, new / self.path.name, (new / self.path.name).iterdir())
-        names = sorted((*made.folders, *made.files))  # a folder before what's in it
-
-        def is_taken(name: str) -> bool:
-            place = parent / name
-            free = is_folder(place) if name in made.folders else known.owns(parent, name)
-            return os.path.lexists(place) and not free
-
-        first = next(filter(is_taken, names), None)
-        if first is not None and (strict or first == self.path.name):
-            raise _changed(parent / first)
-        self._write_list(earlier | own, scratch)
-        for name in names:
-            if is_taken(name):
-                put_aside(parent / name, parent / name, self.by)
-            if name in made.folders:
-                (parent / name).mkdir(exist_ok=True)
-            else:
-                (new / name).replace(parent / name)
-        self._write_list(Listing(self.by, {**earlier.files, **own.files}, earlier.folders | own.folders), scratch)
+        new, known = scratch / NEW / self.path.name, self._known()
+        made = Listing.of(self.by, new)
+        files = [name for name, found in walk(new) if not stat.S_ISDIR(found.st_mode)]
+        self.check_parts(files)
+        make_folder(self.path)
+        self._write_list(made | known, scratch)
+        for name in files:
+            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (new / name).replace(self.path / name)
+        self._write_list(known.updated(made), scratch)
 
 
 def _check_access(path: Path) -> None:
-    """A folder that's replaced, or a file."""
-    if not is_folder(path):
-        return
+    """A folder that's replaced."""
     if path.is_mount():
         raise UsageError(f"{path} is where a disk is mounted, and can't be replaced. Name a folder in it (-o).")
     if not os.access(path, os.W_OK | os.X_OK):

@@ -11,45 +11,61 @@ import contextlib
 import itertools
 import os
 import shutil
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from conrepair.runtime.listing import Listing, is_folder
+from conrepair.runtime.listing import Listing, is_folder, names_in
 from conrepair.runtime.scratch import locked
 from conrepair.runtime.words import complain, shortened
 
 NEW = "new"
 """Folder of what is written, in the scratch folder."""
 
-_OLD, _LISTED = "old", "listed.json"
+_OLD, _LISTED = "old", "listed.txt"
 _NAME = 60
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
 def put_all(scratch: Path, last: str, listed: Listing, earlier: Collection[str]) -> None:
-    """Put everything that was written in its place; a file that's alone takes the place of another one at once.
+    """Put everything that was written in its place; what's alone and replaces another one does so in one step.
 
     Args:
         scratch: Where it is; what was there before is there afterwards.
         last: Name of what's put there when all else is.
-        listed: What is new, and what may be removed, by paths in the folder that's written to.
+        listed: What is new, and what may be removed, by paths in the folder that's written to, or in the one that's
+            replaced.
         earlier: Names of what goes in any case.
 
     Raises:
         OSError: if it can't be done.
     """
-    parent, new = scratch.parent, scratch / NEW
-    names = [*sorted({entry.name for entry in new.iterdir()} - {last}), last]
+    parent, new, old = scratch.parent, scratch / NEW, scratch / _OLD
+    names = [*sorted(set(names_in(new)) - {last}), last]
     there = [name for name in sorted({*names, *earlier}) if os.path.lexists(parent / name)]
-    alone = there == names == [last] and listed.owns(parent, last)
-    if there and not alone:
+    if there:
         if is_folder(parent / last) and is_folder(new / last):
             shutil.copymode(parent / last, new / last)
-        (scratch / _OLD).mkdir()
+        old.mkdir()
         listed.write(scratch / _LISTED)
+        if there == names == [last]:
+            (new / last).rename(old / last)
+            if _exchanged(old / last, parent / last):
+                return
+            (old / last).rename(new / last)
         for name in there:
-            (parent / name).rename(scratch / _OLD / name)
+            (parent / name).rename(old / name)
     for name in names:
         (new / name).replace(parent / name)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two files or folders take each other's place, in one step; False where system or file system can't."""
+    import ctypes  # most commands replace nothing
+
+    exchange = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    paths = _HERE, os.fsencode(one), _HERE, os.fsencode(other)
+    return exchange is not None and exchange(*paths, _EXCHANGE) == 0
 
 
 def give_back(scratch: Path) -> None:
@@ -61,42 +77,34 @@ def give_back(scratch: Path) -> None:
     Raises:
         OSError: if that can't be done; nothing of it may be removed then.
     """
-    listed = Listing.read(scratch / _LISTED)
-    if listed is None or not all(is_folder(scratch / part) for part in (_OLD, NEW)):
+    if not all(is_folder(scratch / part) for part in (_OLD, NEW)):
         return  # nothing had been moved, or no command made it: a link would have somebody's files moved here
-    parent = scratch.parent
+    listed, parent = Listing.read(scratch / _LISTED), scratch.parent
     with turn(parent):
-        unfinished = any((scratch / NEW).iterdir())
+        unfinished = bool(names_in(scratch / NEW))
         for old in sorted((scratch / _OLD).iterdir()):
             place = parent / old.name
-            if unfinished and listed.owns(parent, old.name):
+            if unfinished and not is_folder(place) and listed.owns(parent, old.name):
                 old.replace(place)  # what was put there hasn't come alone
-            elif unfinished or not (_is_empty(old) or listed.holds_all(scratch / _OLD, old.name)):
+            elif unfinished or not _is_ours(old, listed):
                 if os.path.lexists(place):
-                    put_aside(old, place, listed.by)
+                    _put_aside(old, listed.by)
                 else:
                     old.rename(place)
 
 
-def _is_empty(path: Path) -> bool:
-    return is_folder(path) and not any(path.iterdir())
+def _is_ours(old: Path, listed: Listing) -> bool:
+    inside = is_folder(old) and listed.owns_all(old)
+    return inside or listed.owns_all(old.parent, [old.name])
 
 
-def put_aside(path: Path, place: Path, by: str) -> None:
-    """Keep what no command of that sort wrote, or somebody changed, beside a place that's needed; it's said.
-
-    Args:
-        path: Where it is.
-        place: Where it was.
-        by: What writes there now.
-    """
-    names = (
-        place.with_name(f"{place.name}.kept{f'-{number}' if number > 1 else ''}") for number in itertools.count(1)
-    )
-    free = next(name for name in names if not os.path.lexists(name))
-    path.rename(free)
-    was, now = shortened(place.name, _NAME), shortened(free.name, _NAME)
-    complain(f"conrepair: kept in {place.parent}, as no {by} wrote it: {was} (now {now})")
+def _put_aside(old: Path, by: str) -> None:
+    """Keep what no command of that sort wrote, or somebody changed, beside a place that's needed; it's said."""
+    parent, names = old.parents[2], (f"{old.name}.kept{f'-{number}' * (number > 1)}" for number in itertools.count(1))
+    free = next(name for name in names if not os.path.lexists(parent / name))
+    old.rename(parent / free)
+    was, now = shortened(old.name, _NAME), shortened(free, _NAME)
+    complain(f"conrepair: kept in {parent}, as no {by} wrote it: {was} (now {now})")
 
 
 @contextlib.contextmanager

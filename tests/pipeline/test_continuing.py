@@ -221,5 +221,5 @@ def test_a_killed_conversion_leaves_no_half_output(tmp_path: Path) -> None:
             made.unlink()
     output = killing.finish(process := killing.start(tmp_path, *command))
     assert process.returncode == 0, output
-    listed = f".{made.name}.conrepair-files.json"  # what was written, so that it may be replaced
+    listed = f".{made.name}.conrepair-files.txt"  # what was written, so that it may be replaced
     assert sorted(path.name for path in tmp_path.iterdir()) == [listed, "net.onnx", made.name]

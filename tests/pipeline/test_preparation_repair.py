@@ -17,7 +17,7 @@ from told_runs import OF_EVERY_RUN
 from conrepair.cli import main
 from conrepair.repairs.patch import read_patch
 from conrepair.runtime.files import sha256_of
-from conrepair.runtime.outputs import LIST
+from conrepair.runtime.listing import LIST
 
 SIZE = (48, 40)
 PHOTOS = 14

@@ -15,7 +15,7 @@ from conrepair.report.folder import check_folder, write_folder
 from conrepair.report.localization.about import About
 from conrepair.report.saved import read_result
 from conrepair.runtime.errors import StorageError, UsageError
-from conrepair.runtime.outputs import LIST
+from conrepair.runtime.listing import LIST
 
 TEXTS = {LIST, "result.json", "report.html", "layers.csv", "error.svg", "junit.xml", "results.sarif", "summary.md"}
 

@@ -73,7 +73,7 @@ def test_a_scratch_folder_that_is_a_link_moves_nothing_here(part: str, theirs: P
     """What a killed run took away is given back to its folder: not what somebody made to look so."""
     made = theirs / ".conrepair-output-1"
     made.mkdir()
-    Listing("table").write(made / "listed.json")
+    Listing("table").write(made / "listed.txt")
     (made / part).symlink_to(theirs.parent / "mine")
     (made / {"old": "new", "new": "old"}[part]).mkdir()
     (theirs / ".conrepair-output-2").symlink_to(theirs.parent / "mine")

@@ -10,7 +10,7 @@ import localizations
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.runtime.outputs import LIST
+from conrepair.runtime.listing import LIST
 
 OF_EVERY_RUN = {LIST, "junit.xml", "report.html", "result.json", "results.sarif", "summary.md"}
 """Files that every folder has whose run judged a target."""

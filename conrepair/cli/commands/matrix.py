@@ -34,7 +34,7 @@ def matrix(options: argparse.Namespace) -> int:
     for audit in result.audits:
         write_audit(audit, base / config.output / "store")
     text = matrix_markdown(result)
-    with table.add() if own else table.write() as temporary:
+    with table.write(parts=True) if own else table.write() as temporary:
         put_text(temporary / target.name if own else temporary, text)
     say(f"{text}\nWritten to {target}.")
     return result.exit_code

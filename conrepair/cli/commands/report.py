@@ -83,7 +83,7 @@ def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as
     page = Output(folder / COMPARISON, "comparison of runs", beside=True)
     if own is None:
         page.check()
-    with page.write() if own is None else run_output(real_path(folder), own.kind).add(strict=True) as made:
+    with page.write() if own is None else run_output(real_path(folder), own.kind).write(parts=True) as made:
         place = made.parent if own is None else made
         put_text(place / COMPARISON, comparison_html(changes))
         write_json(place / "comparison.json", encode(changes.to_dict()))
@@ -140,7 +140,7 @@ def _rewrite(result: AuditResult, readable: Readable) -> None:
     Raises:
         UsageError: if one of them isn't as it was written: somebody has put something into it.
     """
-    with run_output(real_path(result.folder), result.kind).add(strict=True) as temporary:
+    with run_output(real_path(result.folder), result.kind).write(parts=True) as temporary:
         for name, text in {**texts_of(result, readable=readable), **pages_of(result, readable)}.items():
             file = place_in(temporary, name)
             file.parent.mkdir(parents=True, exist_ok=True)

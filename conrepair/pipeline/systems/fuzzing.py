@@ -20,11 +20,10 @@ from conrepair.generate.generated import INPUTS, MODEL
 from conrepair.graph.layer_graph import Array
 from conrepair.intake.data import write_arrays
 from conrepair.pipeline.systems.tracing import checked_onnx, sized
-from conrepair.report.fuzz.folder import campaign_output, write_campaign
+from conrepair.report.fuzz.folder import FINDINGS, PAGE, campaign_output, write_campaign
 from conrepair.report.fuzz.summary import Summary
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import make_folder
-from conrepair.runtime.outputs import LIST
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.standing import Standing
@@ -59,7 +58,9 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool, source: Source = rounds) -> Su
         ConrepairError: if a network, a system or the folder isn't what it should be.
     """
     output = campaign_output(root)
-    if not (root / DATABASE).is_file() or (root / LIST).is_file():  # one that was interrupted early has no list yet
+    if (root / DATABASE).is_file():
+        output.check_parts((FINDINGS, PAGE))
+    else:
         output.check()
     entries = [entry(name) for name in asked.entries]  # says which there are, before anything is written
     functions_of(asked)  # so that they are refused before, too

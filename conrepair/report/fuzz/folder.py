@@ -141,7 +141,7 @@ def read_finding(folder: Path) -> Finding:
 
 def campaign_output(folder: Path) -> Output:
     """A campaign's folder, as what is written among a person's files."""
-    return Output(folder, "campaign", shared=True)
+    return Output(folder, "campaign")
 
 
 def write_campaign(summary: Summary, folder: Path, *, live: bool = False, standing: Standing | None = None) -> None:
@@ -156,7 +156,7 @@ def write_campaign(summary: Summary, folder: Path, *, live: bool = False, standi
     Raises:
         StorageError: if it can't be written.
     """
-    with campaign_output(folder).add() as made:
+    with campaign_output(folder).write(parts=True) as made:
         write_json(made / FINDINGS, {"schema_version": VERSION, **encode(summary)})
         put_text(made / PAGE, findings_page(summary, live=live, standing=standing))
 

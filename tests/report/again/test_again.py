@@ -22,7 +22,7 @@ from conrepair.report.again.run import Thresholds, comparison_again, judged_agai
 from conrepair.report.readable import Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import read_result, result_json
-from conrepair.runtime.outputs import LIST
+from conrepair.runtime.listing import LIST
 
 
 def guilty(found: Localization) -> set[str]:
