@@ -149,7 +149,9 @@ def add_output(parser: Parser, words: str, *, metavar: str = "FOLDER", default: 
 def add_force(parser: Parser) -> None:
     """For verbs that replace only what they wrote."""
     parser["output"].add_argument(
-        "--force", action="store_true", help="Replace the output if it exists and this verb wrote it."
+        "--force",
+        action="store_true",
+        help="Replace an earlier output of this verb, unless it was changed or holds anything else.",
     )
 
 
