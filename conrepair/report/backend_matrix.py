@@ -13,6 +13,7 @@ from rich.table import Table
 from conrepair.evaluate.compare import Comparison
 from conrepair.metrics.statistics import SIGNIFICANCE_LEVEL
 from conrepair.report.csv_text import csv_text
+from conrepair.report.figures import figures_of
 from conrepair.report.result import AuditResult, Place, Row
 
 _FEWEST = 3  # of two backends, the list of rows says all
@@ -43,14 +44,14 @@ class BackendPair:
     @property
     def figures(self) -> dict[str, Any]:
         """What is said of the pair."""
-        worst, times = self.comparison.worst, self.comparison.times
-        answers = worst.answers if worst is not None else None
+        measured, times = figures_of(self.comparison), self.comparison.times
+        differing, samples = measured.answers or (None, None)
         return {
             "verdict": self.comparison.verdict.value,
-            "top1_differs": answers.top1_differs if answers is not None else None,
-            "samples": answers.samples if answers is not None else None,
-            "relative_l2": worst.error.relative_l2 if worst is not None else None,
-            "max_abs": worst.error.max_abs if worst is not None else None,
+            "top1_differs": differing,
+            "samples": samples,
+            "relative_l2": measured.error,
+            "max_abs": measured.max_abs,
             "time_ratio": self.time_ratio,
             "p_value": times.p_value,
             "corrected_p": times.corrected_p,
@@ -120,7 +121,7 @@ def matrix_table(matrix: BackendMatrix) -> Table:
         cells[first][second] = _time_cell(pair)
         cells[second][first] = _answer_cell(pair)
     for number, (row, line) in enumerate(zip(matrix.rows, cells, strict=True), 1):
-        milliseconds = f"{1000 * row.ran.times.median:.2f}" if row.ran.times else ""
+        milliseconds = figures_of(None, row.ran).told("{milliseconds:.2f}")
         table.add_row(f"{number} {row.backend}", *line, milliseconds)
     return table
 
@@ -147,14 +148,13 @@ def _time_cell(pair: BackendPair) -> str:
 
 
 def _answer_cell(pair: BackendPair) -> str:
-    figures = pair.figures
-    answers = f"{figures['top1_differs']}/{figures['samples']}" if figures["samples"] else ""
-    error = f"{figures['relative_l2']:.1e}" if figures["relative_l2"] is not None else "unlike"
-    return "\n".join(part for part in (answers, error) if part)
+    measured = figures_of(pair.comparison)
+    told = measured.told("{answers.part}/{answers.of}"), measured.told("{error:.1e}") or "unlike"
+    return "\n".join(filter(None, told))
 
 
 def _about(row: Row) -> dict[str, Any]:
     place = row.place or Place(row.backend)
-    milliseconds = 1000 * row.ran.times.median if row.ran.times else None
+    milliseconds = figures_of(None, row.ran).milliseconds
     values = (row.backend, place.library, place.target, place.setting, place.importer, place.device, milliseconds)
     return dict(zip(_COLUMNS, values, strict=True))

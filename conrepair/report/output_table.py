@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from conrepair.evaluate.compare import OutputComparison
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.row_paths import name_of
+from conrepair.report.told import name_of
 from conrepair.runtime.words import number
 
 _RIGHT = {Verdict.EQUIVALENT, Verdict.NOISE}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.csv_text import plain
+from conrepair.report.figures import figures_of
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.verdict_table import failure_class, first_line, markdown_table
 from conrepair.runtime.errors import ExitCode
@@ -151,8 +152,7 @@ def _word(matrix: Matrix, model: str, one: str, two: str) -> str:
 
 def _figures(row: Row) -> str:
     verdict = row.verdict.value if row.verdict is not None else "not judged"
-    worst = row.comparison.worst if row.comparison else None
-    return verdict if worst is None else f"{verdict} ({worst.error.relative_l2:.1e}, {worst.error.max_abs:.1e})"
+    return verdict + figures_of(row.comparison).told(" ({error:.1e}, {max_abs:.1e})")
 
 
 def _failure(cell: Cell) -> list[str]:

@@ -11,22 +11,17 @@ from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
+from conrepair.report.figures import figures_of
 from conrepair.report.localization.about import names_of
 from conrepair.report.output_table import FEW, output_table, tests_of
 from conrepair.report.repair.summary import advice_line, conversion_lines, repair_line
 from conrepair.report.result import AuditResult, Row
+from conrepair.report.told import failed, state_of_row, without_device, word_of
 from conrepair.runtime.terminal import SafeConsole
 from conrepair.runtime.words import quoted
-from conrepair.runtime.workers import NO_DEVICE
 
-STYLES = {
-    Verdict.EQUIVALENT: "green",
-    Verdict.NOISE: "green",
-    Verdict.QUANTIZED: "yellow",
-    Verdict.UNDECIDED: "yellow",
-    Verdict.FAULTY: "bold red",
-    Verdict.UNDEPLOYABLE: "bold red",
-}
+STYLES = {"right": "green", "warning": "yellow", "wrong": "bold red", "unknown": "dim"}
+"""Of consoles, by `conrepair.report.told.state_of`."""
 _LAST_WORDS_SHOWN = 3
 _TEXT_WIDTH = 160
 _SHORT = 10  # seconds of which a tenth is told
@@ -57,7 +52,7 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     several = len({row.backend for row in result.rows}) > 1
     shown_rows = result.rows[:_ROWS]
-    told = [{"model": row.model} | _cells(row) for row in shown_rows]
+    told = list(map(_cells, shown_rows))
     columns = [
         column
         for column in _COLUMNS
@@ -67,8 +62,8 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
     for column in columns:
         table.add_column(
             column.title,
-            justify="right" if column.number else "left",
-            no_wrap=column.number or column.title == "verdict",
+            justify="right" if column.figures else "left",
+            no_wrap=bool(column.figures) or column.title == "verdict",
             overflow="fold",
         )
     previous = ""
@@ -113,11 +108,11 @@ _AS_WRITTEN = (
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of the table, shown on consoles of at least `from_width` columns."""
+    """A column of the table, shown on consoles of at least `from_width` columns; of numbers where it has figures."""
 
     title: str
     from_width: int = 0
-    number: bool = False
+    figures: str = ""
 
 
 _COLUMNS = (
@@ -126,55 +121,33 @@ _COLUMNS = (
     _Column("run by", 110),
     _Column("precision", 140),
     _Column("verdict"),
-    _Column("top-1 differs", number=True),
-    _Column("rel. error", number=True),
-    _Column("max abs", 130, number=True),
-    _Column("accuracy", 100, number=True),
-    _Column("ms", number=True),
+    _Column("top-1 differs", figures="{answers.part}/{answers.of} ({low:.0f}-{high:.0f}%)"),
+    _Column("rel. error", figures="{error:.1e}"),
+    _Column("max abs", 130, "{max_abs:.1e}"),
+    _Column("accuracy", 100, "{accuracy.part}/{accuracy.of}"),
+    _Column("ms", figures="{milliseconds}"),
 )
 
 
 def _cells(row: Row) -> dict[str, RenderableType]:
-    cells: dict[str, RenderableType] = {
+    measured = figures_of(row.comparison, row.ran)
+    figures: dict[str, RenderableType] = {column.title: measured.told(column.figures) for column in _COLUMNS}
+    return figures | {
+        "model": row.model,
         "conversion": row.conversion.replace("+", " > "),
         "run by": row.backend,
         "precision": row.ran.intent.text if row.ran.intent else "",
         "verdict": _verdict(row),
-        "accuracy": f"{row.ran.accuracy[0]}/{row.ran.accuracy[1]}" if row.ran.accuracy else "",
-        "ms": _milliseconds(1000 * row.ran.times.median) if row.ran.times else "",
     }
-    return cells | _errors(row)
-
-
-def _milliseconds(value: float) -> str:
-    return f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
 def _verdict(row: Row) -> Text:
-    if row.verdict is not None:
-        if row.repaired.is_right:
-            return Text(f"{row.verdict.value}, repaired", style="green")
-        return Text(row.verdict.value, style=STYLES[row.verdict])
-    if row.problem is not None:
-        return Text("no device", style="yellow") if row.problem.kind == NO_DEVICE else Text("error", style="bold red")
-    if row.ran.run is None:
+    if row.verdict is not None and row.repaired.is_right:
+        return Text(f"{row.verdict.value}, repaired", style="green")
+    if row.verdict is None and row.problem is None and row.ran.run is None:
         return Text("not run", style="dim")
-    return Text("reference" if row.kind == "reference" else "not judged", style="dim")
-
-
-def _errors(row: Row) -> dict[str, RenderableType]:
-    worst = row.comparison.worst if row.comparison else None
-    if worst is None:
-        return {"top-1 differs": "", "rel. error": "", "max abs": ""}
-    top1 = ""
-    if worst.answers is not None:
-        low, high = worst.answers.top1_interval
-        top1 = f"{worst.answers.top1_differs}/{worst.answers.samples} ({100 * low:.0f}-{high:.0%})"
-    return {
-        "top-1 differs": top1,
-        "rel. error": f"{worst.error.relative_l2:.1e}",
-        "max abs": f"{worst.error.max_abs:.1e}",
-    }
+    style = "yellow" if row.verdict is None and without_device(row) else STYLES[state_of_row(row)]
+    return Text(word_of(row, row.verdict), style=style)
 
 
 def row_notes(row: Row) -> list[str]:
@@ -244,8 +217,7 @@ def _told(text: str, row: Row) -> str:
 
 def _count(result: AuditResult) -> str:
     counts = {verdict.value: sum(row.verdict is verdict for row in result.rows) for verdict in Verdict}
-    failed = [row.problem.kind for row in result.rows if row.problem is not None and row.verdict is None]
-    without = failed.count(NO_DEVICE)
-    counts |= {"error": len(failed) - without, "without a device": without}
+    without = sum(row.verdict is None and without_device(row) for row in result.rows)
+    counts |= {"error": sum(map(failed, result.rows)), "without a device": without}
     parts = [f"{count} {name}" for name, count in counts.items() if count]
     return ", ".join(parts) or "nothing compared"

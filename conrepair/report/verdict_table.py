@@ -12,8 +12,10 @@ from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.csv_text import csv_text, plain
+from conrepair.report.figures import figures_of
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.summary import STYLES
+from conrepair.report.told import state_of, word_of
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.workers import NO_DEVICE, NO_LIBRARY
 
@@ -156,11 +158,10 @@ def verdicts_csv(result: AuditResult) -> str:
 
 
 def _line(row: Row) -> list[object]:
-    worst = row.comparison.worst if row.comparison else None
-    error = (worst.error.relative_l2, worst.error.max_abs) if worst else (None, None)
+    measured = figures_of(row.comparison)
     return [
         *(row.model, row.conversion or "source", row.backend, row.kind),
-        *(_word(row), failure_class(row), *error, first_line(row.reason)),
+        *(_word(row), failure_class(row), measured.error, measured.max_abs, first_line(row.reason)),
     ]
 
 
@@ -171,14 +172,11 @@ def _word(row: Row | None) -> str:
     if row.problem is not None:
         label = failure_class(row).partition(":")[0]
         return f"{row.verdict.value} ({label})" if row.verdict is not None and label != _NOT_TRIED else label
-    if row.verdict is not None:
-        return row.verdict.value
-    return "reference" if row.kind == "reference" else "not judged"
+    return word_of(row, row.verdict)
 
 
 def _styled(row: Row | None) -> Text:
-    style = STYLES[row.verdict] if row is not None and row.verdict is not None else "dim"
-    return Text(_word(row), style=style)
+    return Text(_word(row), style=STYLES[state_of(None if row is None else row.verdict)])
 
 
 def first_line(reason: str) -> str:

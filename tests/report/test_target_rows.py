@@ -9,12 +9,12 @@ from xml.etree import ElementTree as ET
 import localizations
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.report.changes.standing import standings
+from conrepair.report.changes.changes import targets_as_left
 from conrepair.report.machine.junit import junit_xml
 from conrepair.report.page.sections import sections
 from conrepair.report.readable import OURS
 from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.report.row_paths import target_rows, word_of
+from conrepair.report.told import target_rows, word_of
 from conrepair.runtime.workers import NO_DEVICE
 
 
@@ -37,6 +37,6 @@ def test_a_source_on_another_backend_is_a_target_for_everybody(tmp_path: Path) -
     assert [row.backend for row in target_rows(result)] == ["tvm", "ort", "gpu"]
     assert [word_of(row, row.verdict) for row in target_rows(result)] == ["faulty", "error", "no device"]
     assert [section.word for section in sections(result, OURS)] == ["faulty", "error", "no device"]
-    assert [key[2] for key in standings(result)] == ["tvm", "ort", "gpu"]
+    assert [key[2] for key in targets_as_left(result)] == ["tvm", "ort", "gpu"]
     suites = ET.fromstring(junit_xml(result))  # noqa: S314 (our own)
     assert [suites.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["3", "1", "1", "1"]

@@ -20,7 +20,7 @@ from conrepair.report.localization.about import has_overlay
 from conrepair.report.page.inputs import shown_inputs
 from conrepair.report.readable import Readable, named_folders
 from conrepair.report.result import AuditResult, LocalizedStep, Row
-from conrepair.report.row_paths import target_rows
+from conrepair.report.told import target_rows
 from conrepair.runtime.inside import lies_in
 
 _BY_OTHER_MEANS = "that verdict has other grounds than these numbers, or some that aren't saved"

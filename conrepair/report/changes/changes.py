@@ -5,18 +5,24 @@ from __future__ import annotations
 import enum
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.result import LocatedFault
 from conrepair.metrics.statistics import wilson_interval
-from conrepair.report.changes.standing import Standing, standings
+from conrepair.report.figures import Figures
 from conrepair.report.localization.about import names_of_fault
-from conrepair.report.result import AuditResult
+from conrepair.report.result import AuditResult, Row
+from conrepair.report.told import OF_FILES, Told, failed, target_rows, told_row
 from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.words import number, quoted
+from conrepair.runtime.words import quoted
 
 _MUCH = 2.0  # times the error before, from which on it's another one
+_FAILED = len(Verdict)  # behind the worst verdict: nothing can be said of it
+_Key = tuple[str, str, str]
+_Faults = dict[tuple[str, str], LocatedFault]
 
 
 class Sort(enum.StrEnum):
@@ -121,7 +127,7 @@ def changes_between(before: AuditResult, after: AuditResult) -> Changes:
         before: The earlier one.
         after: The later one.
     """
-    ours, theirs = standings(before), standings(after)
+    ours, theirs = targets_as_left(before), targets_as_left(after)
     if len(ours) == len(theirs) == 1:
         theirs = dict(zip(ours, theirs.values(), strict=True))
     rows = [_change(ours.get(key), theirs.get(key)) for key in dict.fromkeys([*ours, *theirs])]
@@ -129,7 +135,30 @@ def changes_between(before: AuditResult, after: AuditResult) -> Changes:
     return Changes(before=before, after=after, rows=tuple(sorted(rows, key=lambda row: order.index(row.sort))))
 
 
-def _change(before: Standing | None, after: Standing | None) -> TargetChange:
+def targets_as_left(result: AuditResult) -> dict[_Key, Told]:
+    """All targets by model, conversion and backend, as they are after a repair.
+
+    Where files were named and there's one target, it's the target, whatever its file is called: so a conversion is
+    held against the one before it.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    rows = target_rows(result)
+    if result.kind in OF_FILES and rows:
+        return {("", "", ""): _as_left(rows[-1], result)}
+    return {(row.model, row.conversion, row.backend): _as_left(row, result) for row in rows}
+
+
+def _as_left(row: Row, result: AuditResult) -> Told:
+    done = row.repaired.result
+    if done is None or not done.edits:
+        return told_row(row, result, {})
+    told = told_row(row, result, {}, done.after)
+    return replace(told, name=f"{told.name} (repaired)")
+
+
+def _change(before: Told | None, after: Told | None) -> TargetChange:
     known = after or before
     if known is None:
         raise ValueError("a target of neither run")
@@ -141,38 +170,55 @@ def _change(before: Standing | None, after: Standing | None) -> TargetChange:
     return TargetChange(
         sort=sort,
         name=known.name if before is None or before.name == known.name else f"{before.name}, now {known.name}",
-        backend=known.backend,
+        backend=known.row.backend,
         before="" if before is None else before.word,
         after="" if after is None else after.word,
         details=details,
     )
 
 
-def _sort(before: Standing, after: Standing, details: tuple[Detail, ...]) -> Sort:
-    sorts = {detail.sort for detail in details}
-    if before.rank is not None and after.rank is not None and before.rank != after.rank:
-        sorts.add(Sort.WORSE if after.rank > before.rank else Sort.BETTER)
+def _sort(before: Told, after: Told, details: tuple[Detail, ...]) -> Sort:
+    sorts, one, two = {detail.sort for detail in details}, _rank(before), _rank(after)
+    if one is not None and two is not None and one != two:
+        sorts.add(Sort.WORSE if two > one else Sort.BETTER)
     if Sort.WORSE in sorts or Sort.NEW in sorts:
         return Sort.WORSE
     return Sort.BETTER if sorts & {Sort.BETTER, Sort.GONE} else Sort.SAME
 
 
-def _details(before: Standing, after: Standing) -> list[Detail]:
-    found = [*_faults(before, after), *_figures(before, after)]
+def _rank(target: Told) -> int | None:
+    """Of a verdict from best to worst; None of what wasn't judged."""
+    if target.verdict is not None:
+        return target.verdict.severity
+    return _FAILED if failed(target.row) else None
+
+
+def _details(before: Told, after: Told) -> list[Detail]:
+    found = [*_faults(before, after), *_figures(before.figures, after.figures)]
     order = [Sort.WORSE, Sort.NEW, Sort.BETTER, Sort.GONE, Sort.SAME]
     return sorted(found, key=lambda detail: order.index(detail.sort))
 
 
-def _faults(before: Standing, after: Standing) -> list[Detail]:
-    if before.faults is None or after.faults is None:
-        return []  # layers of one of them weren't looked at
-    found = []
-    for place in dict.fromkeys([*after.faults, *before.faults]):
-        old, new = before.faults.get(place), after.faults.get(place)
+def _faults(before: Told, after: Told) -> Iterator[Detail]:
+    one, two = _by_place(before), _by_place(after)
+    if one is None or two is None:
+        return  # layers of one of them weren't looked at
+    for place in dict.fromkeys([*two, *one]):
+        old, new = one.get(place), two.get(place)
         sort = Sort.NEW if old is None else Sort.GONE if new is None else Sort.SAME
-        words = f"{place[0]} at {quoted(place[1])}"
-        found.append(Detail(sort=sort, what=words, before=_words(old), after=_words(new)))
-    return found
+        yield Detail(sort=sort, what=f"{place[0]} at {quoted(place[1])}", before=_words(old), after=_words(new))
+
+
+def _by_place(target: Told) -> _Faults | None:
+    """Faults by kind and layer (the source's name of it, which other conversions have, too).
+
+    None where the target is wrong and layers weren't looked at.
+    """
+    found, verdict = target.found, target.verdict
+    if found is None:
+        return {} if verdict is not None and verdict.is_right else None
+    places = ((fault.source_layers or fault.target_layers or (fault.target_tensor,))[0] for fault in found.faults)
+    return {(str(fault.kind), place): fault for fault, place in zip(found.faults, places, strict=True)}
 
 
 def _words(fault: LocatedFault | None) -> str:
@@ -182,26 +228,16 @@ def _words(fault: LocatedFault | None) -> str:
     return f"{fault.measured}{evidence}".removeprefix(": ")
 
 
-def _figures(before: Standing, after: Standing) -> list[Detail]:
-    found = []
-    if before.answers is not None and after.answers is not None:
-        words = [f"{differing} of {count}" for differing, count in (before.answers, after.answers)]
-        sort = _by_chance(before.answers, after.answers, more=Sort.WORSE)
-        found.append(Detail(sort=sort, what="answers that differ", before=words[0], after=words[1]))
-    if before.accuracy is not None and after.accuracy is not None:
-        words = [f"{right} of {count}" for right, count in (before.accuracy, after.accuracy)]
-        sort = _by_chance(before.accuracy, after.accuracy, more=Sort.BETTER)
-        found.append(Detail(sort=sort, what="answered rightly", before=words[0], after=words[1]))
-    if before.error is not None and after.error is not None:
-        sort = _by_rounding(before.error, after.error)
-        words = [number(before.error[0]), number(after.error[0])]
-        found.append(Detail(sort=sort, what="relative error", before=words[0], after=words[1]))
+def _figures(before: Figures, after: Figures) -> Iterator[Detail]:
+    for what, words, sort in _FIGURES:
+        old, new = before.told(words), after.told(words)
+        if old and new:
+            yield Detail(sort=sort(before, after), what=what, before=old, after=new)
     if before.times is not None and after.times is not None:
         apart = before.times.q95 < after.times.q05 or after.times.q95 < before.times.q05
-        told = "" if apart else " (within what either run varies by)"
-        words = [f"{1000 * times.median:.3g} ms" for times in (before.times, after.times)]
-        found.append(Detail(sort=Sort.SAME, what="median time", before=words[0], after=words[1] + told))
-    return found
+        varies = "" if apart else " (within what either run varies by)"
+        old, new = (side.told("{milliseconds:.3g} ms") for side in (before, after))
+        yield Detail(sort=Sort.SAME, what="median time", before=old, after=new + varies)
 
 
 def _by_chance(before: tuple[int, int], after: tuple[int, int], *, more: Sort) -> Sort:
@@ -220,3 +256,10 @@ def _by_rounding(before: tuple[float, float], after: tuple[float, float]) -> Sor
     if new > max(_MUCH * old, new_floor) or (math.isnan(new) and not math.isnan(old)):
         return Sort.WORSE
     return Sort.BETTER if old > max(_MUCH * new, old_floor) else Sort.SAME
+
+
+_FIGURES: tuple[tuple[str, str, Callable[[Any, Any], Sort]], ...] = (
+    ("answers that differ", "{answers}", lambda one, two: _by_chance(one.answers, two.answers, more=Sort.WORSE)),
+    ("answered rightly", "{accuracy}", lambda one, two: _by_chance(one.accuracy, two.accuracy, more=Sort.BETTER)),
+    ("relative error", "{error}", lambda one, two: _by_rounding((one.error, one.floor), (two.error, two.floor))),
+)

@@ -15,6 +15,7 @@ from conrepair.localization.suspiciousness import Suspiciousness
 from conrepair.report.localization.about import About, names_of, names_of_fault
 from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
 from conrepair.report.summary import STYLES
+from conrepair.report.told import state_of
 from conrepair.runtime.words import number, printable, quoted, shortened
 
 _LINES = 40
@@ -43,7 +44,7 @@ def print_localization(
 
 
 def _parts(result: Localization, shown: int, about: About | None, folder: Path | None) -> Iterator[Text | Padding]:
-    style, names = STYLES[result.verdict], names_of(result)
+    style, names = STYLES[state_of(result.verdict)], names_of(result)
     yield Text.assemble((result.verdict.value, style), ": ", _sentence(result.reason, names))
     for rule in result.rules[:_MOST_FAULTS]:
         came = f" (came in with {shortened(rule.step, _NAME)})" if rule.step else ""

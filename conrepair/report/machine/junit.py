@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from xml.etree import ElementTree as ET
 
-from conrepair.report.machine.targets import Target, TestOutcome, targets_of
 from conrepair.report.result import AuditResult
+from conrepair.report.told import Outcome, Told, told_of
 from conrepair.runtime.words import printable, shortened
 
 _NAME, _MESSAGE, _LAYERS = 200, 300, 20
-_TAGS = {TestOutcome.FAILED: "failure", TestOutcome.ERROR: "error", TestOutcome.SKIPPED: "skipped"}
+_TAGS = {Outcome.FAILED: "failure", Outcome.ERROR: "error", Outcome.SKIPPED: "skipped"}
+_FIGURES = {
+    "answers_differing": "{answers.part}",
+    "answers": "{answers.of}",
+    "relative_error": "{error:.6g}",
+    "rounding_explains": "{floor:.6g}",
+    "answered_rightly": "{accuracy.part}",
+    "labelled": "{accuracy.of}",
+    "median_seconds": "{times.median:.6g}",
+}
 
 
 def junit_xml(result: AuditResult) -> str:
@@ -21,7 +30,7 @@ def junit_xml(result: AuditResult) -> str:
     Args:
         result: Of any verb, or of an audit.
     """
-    targets = targets_of(result)
+    targets = told_of(result)
     counts = _counts(targets) | {"time": f"{result.seconds:.3f}"}
     root = ET.Element("testsuites", {"name": "conrepair"} | counts)
     suite = ET.SubElement(root, "testsuite", {"name": shortened(f"{result.kind} {result.name}", _NAME)} | counts)
@@ -32,17 +41,17 @@ def junit_xml(result: AuditResult) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _counts(targets: list[Target]) -> dict[str, str]:
+def _counts(targets: list[Told]) -> dict[str, str]:
     counts = Counter(target.outcome for target in targets)
     return {
         "tests": str(len(targets)),
-        "failures": str(counts[TestOutcome.FAILED]),
-        "errors": str(counts[TestOutcome.ERROR]),
-        "skipped": str(counts[TestOutcome.SKIPPED]),
+        "failures": str(counts[Outcome.FAILED]),
+        "errors": str(counts[Outcome.ERROR]),
+        "skipped": str(counts[Outcome.SKIPPED]),
     }
 
 
-def _case(suite: ET.Element, target: Target) -> None:
+def _case(suite: ET.Element, target: Told) -> None:
     row = target.row
     case = ET.SubElement(
         suite,
@@ -50,8 +59,8 @@ def _case(suite: ET.Element, target: Target) -> None:
         classname=shortened(target.source, _NAME),
         name=shortened(f"{target.name} on {row.backend}", _NAME),
     )
-    _properties(case, _figures(target))
-    if target.outcome is TestOutcome.PASSED:
+    _properties(case, _measured(target))
+    if target.outcome is Outcome.PASSED:
         return
     layers = [layer for finding in target.findings for layer in finding.layers[:1]]
     where = f" at {shortened(layers[0], _NAME)}" if layers else ""
@@ -65,7 +74,7 @@ def _case(suite: ET.Element, target: Target) -> None:
     problem.text = "\n".join(map(_line, _details(target)))
 
 
-def _details(target: Target) -> list[str]:
+def _details(target: Told) -> list[str]:
     """All that is known: the reason, each fault with its layers, what a tool said last."""
     lines = target.reason.splitlines()
     for finding in target.findings:
@@ -82,19 +91,11 @@ def _line(text: str) -> str:
     return printable(text.rstrip())
 
 
-def _figures(target: Target) -> list[tuple[str, str]]:
-    """What was measured, as far as it was."""
-    row, told = target.row, [("verdict", target.word), *([("repaired", "true")] if target.repaired else [])]
-    worst = None if row.comparison is None else row.comparison.worst
-    if worst is not None and worst.answers is not None:
-        told += [("answers_differing", str(worst.answers.top1_differs)), ("answers", str(worst.answers.samples))]
-    if worst is not None:
-        told += [("relative_error", f"{worst.error.relative_l2:.6g}"), ("rounding_explains", f"{worst.floor:.6g}")]
-    if row.ran.accuracy is not None:
-        told += [("answered_rightly", str(row.ran.accuracy[0])), ("labelled", str(row.ran.accuracy[1]))]
-    if row.ran.times is not None:
-        told.append(("median_seconds", f"{row.ran.times.median:.6g}"))
-    return told
+def _measured(target: Told) -> list[tuple[str, str]]:
+    """The verdict, and what was measured, as far as it was."""
+    told = [("verdict", target.word), *([("repaired", "true")] if target.row.repaired.is_right else [])]
+    figures = ((name, target.figures.told(words)) for name, words in _FIGURES.items())
+    return told + [(name, value) for name, value in figures if value]
 
 
 def _properties(parent: ET.Element, told: list[tuple[str, str]]) -> None:

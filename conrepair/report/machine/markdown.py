@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from conrepair.report.machine.targets import Target, TestOutcome, targets_of
 from conrepair.report.output_table import FEW, output_table
 from conrepair.report.page.overview import overview
 from conrepair.report.result import AuditResult
-from conrepair.runtime.words import number, printable, shortened
+from conrepair.report.told import Outcome, Told, told_of
+from conrepair.runtime.words import printable, shortened
 
 MOST = 65_536
 """Letters that GitHub takes of a comment."""
@@ -17,10 +17,11 @@ MOST = 65_536
 _ROOM = 60_000  # for tables; what stands around them needs far less than the rest
 _NAME, _WORDS, _COMMAND = 80, 300, 1000
 _MARKS = {"right": "✅", "warning": "⚠️", "wrong": "❌", "unknown": "❔"}
-_ORDER = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.SKIPPED, TestOutcome.PASSED)
+_ORDER = (Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED, Outcome.PASSED)
 _ACTED_ON = re.compile(r"[^\w\s.,;/=%()'+-]|_|(?<=www)\.", re.IGNORECASE)
 _LINKS = re.compile("&#64;|&#35;")
 _HEAD = ("target", "ran by", "verdict", "answers that differ", "relative error", "rounding explains", "ms")
+_FIGURES = ("{answers}", "{error}", "{floor}", "{milliseconds:.3g}")
 
 
 def summary_markdown(result: AuditResult) -> str:
@@ -30,7 +31,7 @@ def summary_markdown(result: AuditResult) -> str:
         result: Of any verb, or of an audit.
     """
     told = overview(result)
-    targets = sorted(targets_of(result), key=lambda target: _ORDER.index(target.outcome))
+    targets = sorted(told_of(result), key=lambda target: _ORDER.index(target.outcome))
     parts = [f"### {_MARKS[told.state]} conrepair {result.kind}: {_text(told.word)}", "", _text(told.sentence), ""]
     ends = [f"**next:** {_text(words)} {_code(command, _COMMAND)}".rstrip() + "\n" for words, command in told.next]
     if told.repairs:
@@ -44,7 +45,7 @@ def summary_markdown(result: AuditResult) -> str:
     ends.append(f"<sub>{_text(told.seen)} {result.seconds:.0f} s. {_text(versions)}</sub>\n")
     room = _ROOM - sum(map(len, [*parts, *ends]))
     table, left = _fitting([_line(target) for target in targets], room // 2)
-    failed = [target for target in targets if target.outcome is TestOutcome.ERROR]
+    failed = [target for target in targets if target.outcome is Outcome.ERROR]
     unseen, hidden = _fitting([_told(target) for target in failed], room // 8 if failed else 0)
     faults, more = _fitting([line for target in targets for line in _faults(target)], room // 2 - room // 8)
     parts += [_row(_HEAD), _row(["---"] * len(_HEAD)), *table, ""] if table else []
@@ -67,33 +68,22 @@ def _fitting(lines: Sequence[str], room: int) -> tuple[list[str], int]:
     return kept, len(lines) - len(kept)
 
 
-def _line(target: Target) -> str:
-    row = target.row
-    worst = None if row.comparison is None else row.comparison.worst
-    answers = None if worst is None else worst.answers
-    return _row(
-        [
-            _code(target.name, _NAME),
-            _code(row.backend, _NAME),
-            _text(f"{target.word}, repaired" if target.repaired else target.word),
-            "" if answers is None else f"{answers.top1_differs} of {answers.samples}",
-            "" if worst is None else number(worst.error.relative_l2),
-            "" if worst is None else number(worst.floor),
-            "" if row.ran.times is None else f"{1000 * row.ran.times.median:.3g}",
-        ]
-    )
+def _line(target: Told) -> str:
+    word = f"{target.word}, repaired" if target.row.repaired.is_right else target.word
+    cells = [_code(target.name, _NAME), _code(target.row.backend, _NAME), _text(word)]
+    return _row([*cells, *map(target.figures.told, _FIGURES)])
 
 
-def _faults(target: Target) -> Iterable[str]:
+def _faults(target: Told) -> Iterable[str]:
     for finding in target.findings:
         more = f" and {len(finding.layers) - 1} more" if len(finding.layers) > 1 else ""
         where = f" at {_code(finding.layers[0], _NAME)}{more}" if finding.layers else ""
         yield f"- {_code(target.name, _NAME)}: **{finding.kind}**{where}: {_text(finding.words)}"
-    if not target.findings and target.outcome is TestOutcome.FAILED:
+    if not target.findings and target.outcome is Outcome.FAILED:
         yield _told(target)
 
 
-def _told(target: Target) -> str:
+def _told(target: Told) -> str:
     return f"- {_code(target.name, _NAME)}: **{_text(target.word)}**: {_text(target.reason)}"
 
 

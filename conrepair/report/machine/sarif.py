@@ -12,12 +12,13 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
 from conrepair.report.encode import encode
-from conrepair.report.machine.targets import Target, TargetFinding, TestOutcome, targets_of
 from conrepair.report.result import AuditResult
+from conrepair.report.told import Finding, Outcome, Told, told_of
 from conrepair.runtime.words import printable, shortened
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _NAME, _MESSAGE = 80, 1000
+_MEASURED = ("introduced_error", "full_run_error", "noise_floor", "confidence")
 _RULES = {
     Kind.PREPROCESSING: "Inputs are prepared otherwise than the source's.",
     Kind.INPUT: "Inputs are arranged otherwise than the source's.",
@@ -39,15 +40,15 @@ def sarif_text(result: AuditResult) -> str:
     Args:
         result: Of any verb, or of an audit.
     """
-    targets = targets_of(result)
+    targets = told_of(result)
     driver = {
         "name": "conrepair",
         "version": result.versions.get("conrepair", "0"),
         "rules": [{"id": str(kind), "shortDescription": {"text": words}} for kind, words in _RULES.items()],
     }
-    failed = [target for target in targets if target.outcome in {TestOutcome.ERROR, TestOutcome.SKIPPED}]
+    failed = [target for target in targets if target.outcome in {Outcome.ERROR, Outcome.SKIPPED}]
     invocation = {
-        "executionSuccessful": not any(target.outcome is TestOutcome.ERROR for target in failed),
+        "executionSuccessful": not any(target.outcome is Outcome.ERROR for target in failed),
         "exitCode": result.exit_code,
         "commandLine": printable(result.command),
         "toolExecutionNotifications": [_unseen(target) for target in failed],
@@ -63,20 +64,20 @@ def sarif_text(result: AuditResult) -> str:
     return json.dumps(encode(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _results(target: Target) -> Iterator[dict[str, Any]]:
-    if target.outcome not in {TestOutcome.PASSED, TestOutcome.FAILED}:
+def _results(target: Told) -> Iterator[dict[str, Any]]:
+    if target.outcome not in {Outcome.PASSED, Outcome.FAILED}:
         return
     findings = target.findings
-    if not findings and target.outcome is TestOutcome.FAILED:
-        findings = (TargetFinding(kind=target.word, words=target.reason),)
+    if not findings and target.outcome is Outcome.FAILED:
+        findings = (Finding(kind=target.word, words=target.reason),)
     undecided = target.word == Verdict.UNDECIDED
-    level = "note" if target.outcome is TestOutcome.PASSED else "warning" if undecided else "error"
+    level = "note" if target.outcome is Outcome.PASSED else "warning" if undecided else "error"
     for finding in findings:
         yield _result(finding, target, level)
 
 
-def _result(finding: TargetFinding, target: Target, level: str) -> dict[str, Any]:
-    where = f" at {shortened(finding.layers[0], _NAME)}" if finding.layers else ""
+def _result(finding: Finding, target: Told, level: str) -> dict[str, Any]:
+    fault, where = finding.fault, f" at {shortened(finding.layers[0], _NAME)}" if finding.layers else ""
     more = f" and {len(finding.layers) - 1} other layers" if len(finding.layers) > 1 else ""
     words = f"{target.name} on {target.row.backend}: {finding.kind}{where}{more}: {finding.words}"
     location: dict[str, Any] = {}
@@ -96,18 +97,18 @@ def _result(finding: TargetFinding, target: Target, level: str) -> dict[str, Any
         "message": {"text": shortened(words, _MESSAGE)},
         "locations": [location] if location else [],
         "partialFingerprints": {"place/v1": hashlib.sha256(what.encode(errors="backslashreplace")).hexdigest()},
-        "properties": dict(finding.figures),
+        "properties": {} if fault is None else {name: float(getattr(fault, name)) for name in _MEASURED},
     }
 
 
-def _unseen(target: Target) -> dict[str, Any]:
+def _unseen(target: Told) -> dict[str, Any]:
     """A target that couldn't be looked at."""
-    level = "error" if target.outcome is TestOutcome.ERROR else "note"
+    level = "error" if target.outcome is Outcome.ERROR else "note"
     words = f"{target.name} on {target.row.backend}: {target.word}: {target.reason}"
     return {"level": level, "message": {"text": shortened(words, _MESSAGE)}}
 
 
-def _artifacts(targets: list[Target]) -> list[dict[str, Any]]:
+def _artifacts(targets: list[Told]) -> list[dict[str, Any]]:
     models = {_uri(model): model for target in targets if (model := target.row.ran.artifact) is not None}
     return [
         {"location": {"uri": uri}, "hashes": {"sha-256": model.sha256}, "roles": ["analysisTarget"]}

@@ -11,7 +11,7 @@ from conrepair.localization.result import LayerRow, Localization
 from conrepair.report.encode import encode
 from conrepair.report.page.rendering import in_order
 from conrepair.report.result import AuditResult, LocalizedStep
-from conrepair.report.row_paths import name_of
+from conrepair.report.told import name_of
 
 
 @dataclass

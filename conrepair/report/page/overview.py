@@ -5,22 +5,23 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.result import Localization
 from conrepair.repairs.result import RepairResult
+from conrepair.report.figures import Measure, Share, figures_of
 from conrepair.report.localization.about import about_step, names_of
 from conrepair.report.localization.advice import seen, verdict_advice
 from conrepair.report.page.guilty import GuiltyLayer, guilty_of
 from conrepair.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.row_paths import name_of, target_rows, without_device
-from conrepair.runtime.words import number, quoted
+from conrepair.report.told import failed, name_of, state_of, target_rows, without_device
+from conrepair.runtime.words import quoted
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Figure:
     """A number that matters.
 
@@ -33,6 +34,15 @@ class Figure:
     value: str
     label: str
     note: str = ""
+
+
+_FIGURES = (
+    ("{answers}", "answers differ", "{low:.0f}% to {high:.0f}% of all such inputs"),
+    ("{error}", "relative error of the output", "rounding explains {floor}"),
+    ("{guilty.part}", "places introduce an error", "of {guilty.of} pairs of tensors that were compared"),
+    ("{milliseconds:.3g} ms", "for each sample", "median of {times.count} batches"),
+    ("{accuracy}", "labelled inputs are answered rightly", ""),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,15 +91,6 @@ class Overview:
     repairs: tuple[RepairBox, ...]
     next: tuple[tuple[str, str], ...]
     seen: str
-
-
-def state_of(verdict: Verdict | None) -> str:
-    """How a verdict is shown."""
-    if verdict is None:
-        return "unknown"
-    if verdict in {Verdict.QUANTIZED, Verdict.UNDECIDED}:
-        return "warning"
-    return "right" if verdict.is_right else "wrong"
 
 
 def overview(result: AuditResult) -> Overview:
@@ -144,33 +145,15 @@ def _sentence(name: str, row: Row, found: Localization | None, verdict: Verdict 
 
 
 def _figures(row: Row, found: Localization | None) -> tuple[Figure, ...]:
-    worst = None if row.comparison is None else row.comparison.worst
-    figures = []
-    if worst is not None and worst.answers is not None:
-        share = f"{worst.answers.top1_differs} of {worst.answers.samples}"
-        low, high = worst.answers.top1_interval
-        figures.append(
-            Figure(value=share, label="answers differ", note=f"{low:.0%} to {high:.0%} of all such inputs")
-        )
-    if worst is not None:
-        floor = f"rounding explains {number(worst.floor)}"
-        figures.append(
-            Figure(value=number(worst.error.relative_l2), label="relative error of the output", note=floor)
-        )
-    elif found is not None:
-        floor = f"rounding explains {number(found.output_floor)}"
-        figures.append(Figure(value=number(found.output_error), label="relative error of the output", note=floor))
+    measured = figures_of(row.comparison, row.ran)
     if found is not None:
         guilty = sum(layer.guilty for layer in found.layers)
-        compared = f"of {len(found.layers)} pairs of tensors that were compared"
-        figures.append(Figure(value=str(guilty), label="places introduce an error", note=compared))
-    if row.ran.times is not None:
-        time = f"median of {row.ran.times.count} batches"
-        figures.append(Figure(value=f"{1000 * row.ran.times.median:.3g} ms", label="for each sample", note=time))
-    if row.ran.accuracy is not None:
-        right, labelled = row.ran.accuracy
-        figures.append(Figure(value=f"{right} of {labelled}", label="labelled inputs are answered rightly"))
-    return tuple(figures[:3])
+        measured = replace(measured, guilty=Share(guilty, len(found.layers)))
+    if found is not None and measured.error is None:
+        error, floor = Measure(found.output_error), Measure(found.output_floor)
+        measured = replace(measured, error=error, floor=floor)
+    told = (Figure(*map(measured.told, words)) for words in _FIGURES)
+    return tuple(figure for figure in told if figure.value)[:3]
 
 
 def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
@@ -231,16 +214,16 @@ def _seen(row: Row, result: AuditResult) -> str:
 def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     """An audit: what of it may ship."""
     judged = [row for row in rows if row.verdict is not None]
-    failed = [row for row in rows if row.verdict is None and row.problem is not None and not without_device(row)]
+    errors = list(filter(failed, rows))
     differing = [row for row in judged if row.verdict is not None and not row.verdict.is_right]
     wrong = [row for row in differing if not row.repaired.is_right]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
     guilty, more = guilty_of(rows, result)
     state = word = "right"
     sentence = f"Safe to ship: all {len(judged)} targets compute what their sources do."
-    if wrong or failed:
+    if wrong or errors:
         bad = [f"{len(wrong)} of {len(judged)} targets aren't what their sources are"] if wrong else []
-        bad += [f"{len(failed)} couldn't be looked at"] if failed else []
+        bad += [f"{len(errors)} couldn't be looked at"] if errors else []
         hard = len(wrong) > len(doubtful)
         state, word = ("wrong", "faulty") if hard else ("warning", "undecided") if doubtful else ("unknown", "errors")
         sentence = f"Don't ship as it is: {', and '.join(bad)}."
@@ -250,7 +233,7 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
         state=state,
         word=word,
         sentence=sentence,
-        figures=_figures_of_several(rows, result, wrong=len(wrong), failed=len(failed)),
+        figures=_figures_of_several(rows, result, wrong=len(wrong), errors=len(errors)),
         guilty=guilty,
         more=more,
         repairs=_repairs(rows),
@@ -259,7 +242,7 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     )
 
 
-def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int, failed: int) -> tuple[Figure, ...]:
+def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int, errors: int) -> tuple[Figure, ...]:
     counts = Counter(str(row.verdict) for row in rows if row.verdict is not None)
     judged, looked = counts.total(), [row.localized.result for row in rows if row.localized.result is not None]
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
@@ -268,8 +251,8 @@ def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int,
         faults = sum(len(found.faults) for found in looked)
         note = f"{len(looked)} targets were looked into"
         figures.append(Figure(value=str(faults), label="layers are at fault", note=note))
-    if failed:
-        figures.append(Figure(value=str(failed), label="without a verdict", note="see the errors below"))
+    if errors:
+        figures.append(Figure(value=str(errors), label="without a verdict", note="see the errors below"))
     if missing := sum(map(without_device, rows)):
         figures.append(Figure(value=str(missing), label="without a device", note="not looked at"))
     figures.append(Figure(value=f"{result.seconds:.0f} s", label="took the audit", note=f"{len(result.rows)} rows"))

@@ -11,7 +11,7 @@ from conrepair.report.page.rendering import policy, rendered, text_of
 from conrepair.report.page.sections import matrix_of, provenance, sections
 from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult
-from conrepair.report.row_paths import name_of
+from conrepair.report.told import name_of
 
 COMPARISON = "comparison.html"
 

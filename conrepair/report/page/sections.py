@@ -9,20 +9,21 @@ from typing import Any
 
 from conrepair.localization.suspiciousness import Suspiciousness
 from conrepair.report.encode import encode
+from conrepair.report.figures import figures_of
 from conrepair.report.output_table import output_table, tests_of
 from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
-from conrepair.report.page.overview import state_of
 from conrepair.report.page.rendering import section_of
 from conrepair.report.readable import Readable
 from conrepair.report.repair.summary import advice_line, conversion_lines
 from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.report.row_paths import is_target, name_of, target_rows, without_device, word_of
 from conrepair.report.summary import row_notes
-from conrepair.runtime.words import number, shortened
+from conrepair.report.told import is_target, name_of, state_of_row, target_rows, word_of
+from conrepair.runtime.words import shortened
 
 _OPTION = 2000  # letters
 _CELLS = 100_000
+_FACTS = ("{answers} answers differ", "relative error {error}", "{accuracy} right", "{milliseconds:.3g} ms")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,28 +119,12 @@ def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) 
 
 
 def _cell(row: Row, result: AuditResult) -> PageCell:
-    stands_alone = row.kind == "reference" and row.verdict is None and row.problem is None
-    failed = row.verdict is None and row.problem is not None and not without_device(row)
     return PageCell(
         anchor=section_of(row, result) if is_target(row) else "",
-        state="wrong" if failed else state_of(row.verdict),
-        word="reference" if stands_alone else word_of(row, row.verdict),
-        facts=_facts(row),
+        state=state_of_row(row),
+        word=word_of(row, row.verdict),
+        facts=tuple(filter(None, map(figures_of(row.comparison, row.ran).told, _FACTS))),
     )
-
-
-def _facts(row: Row) -> tuple[str, ...]:
-    worst = None if row.comparison is None else row.comparison.worst
-    facts = []
-    if worst is not None and worst.answers is not None:
-        facts.append(f"{worst.answers.top1_differs} of {worst.answers.samples} answers differ")
-    if worst is not None:
-        facts.append(f"relative error {number(worst.error.relative_l2)}")
-    if row.ran.accuracy is not None:
-        facts.append(f"{row.ran.accuracy[0]} of {row.ran.accuracy[1]} right")
-    if row.ran.times is not None:
-        facts.append(f"{1000 * row.ran.times.median:.3g} ms")
-    return tuple(facts)
 
 
 def matrix_of(result: AuditResult) -> PageMatrix | None:

@@ -1,0 +1,191 @@
+"""What a run says of each of its rows, worked out once: consoles, pages and files lay out these values."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.localization.result import Localization, LocatedFault
+from conrepair.report.figures import Figures, figures_of
+from conrepair.report.localization.about import names_of, names_of_fault
+from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.words import quoted
+from conrepair.runtime.workers import NO_DEVICE
+
+OF_FILES = {"compare", "localize", "repair"}
+"""Kinds of runs of files that were named, one by one."""
+
+
+def target_rows(result: AuditResult) -> list[Row]:
+    """What was held against something else, or should have been, in the run's order.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    return list(filter(is_target, result.rows))
+
+
+def is_target(row: Row) -> bool:
+    """Whether a row is one of them: a source on another backend is, too."""
+    return row.kind != "reference" or row.verdict is not None or row.problem is not None
+
+
+def name_of(row: Row, result: AuditResult) -> str:
+    """What a person calls a row's model: where two files were given, its file.
+
+    Args:
+        row: Of the run.
+        result: The run.
+    """
+    if result.kind in OF_FILES and row.ran.artifact is not None:
+        return Path(row.ran.artifact.path).name
+    return row.label
+
+
+def word_of(row: Row, verdict: Verdict | None) -> str:
+    """A verdict in a word, or what there is in its place.
+
+    Args:
+        row: That it's of.
+        verdict: The row's, or one by its layers or after its repair.
+    """
+    if verdict is not None:
+        return str(verdict)
+    if row.problem is None:
+        return "not judged" if is_target(row) else "reference"
+    return "no device" if without_device(row) else "error"
+
+
+def without_device(row: Row) -> bool:
+    """Whether what it was to run on isn't there."""
+    return row.problem is not None and row.problem.kind == NO_DEVICE
+
+
+def failed(row: Row) -> bool:
+    """Whether nothing can be said of it, and not for want of a device."""
+    return row.verdict is None and row.problem is not None and not without_device(row)
+
+
+def state_of(verdict: Verdict | None) -> str:
+    """How a verdict is shown: "right", "warning", "wrong" or "unknown"."""
+    if verdict is None:
+        return "unknown"
+    if verdict in {Verdict.QUANTIZED, Verdict.UNDECIDED}:
+        return "warning"
+    return "right" if verdict.is_right else "wrong"
+
+
+def state_of_row(row: Row) -> str:
+    """How a row is shown: one of which nothing can be said as what's wrong."""
+    return "wrong" if failed(row) else state_of(row.verdict)
+
+
+class Outcome(enum.StrEnum):
+    """What a test's report calls it; a row that alone would make the command end with 1 has failed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A fault, or faults that one rule stands for.
+
+    Attributes:
+        kind: Of fault; of a target without one, its verdict.
+        words: What is wrong, in a sentence.
+        layers: Of the target, whole names, the guiltiest first; none where no layer can be accused.
+        fault: With what was measured there; None for a rule, and where there's only a verdict.
+    """
+
+    kind: str
+    words: str
+    layers: tuple[str, ...] = ()
+    fault: LocatedFault | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A target.
+
+    Attributes:
+        row: All of it.
+        name: Of the model, with its conversion.
+        source: Name of the model that it's held against.
+        outcome: Whether it passed.
+        verdict: By its layers where these were asked about.
+        word: The verdict, or what there is in its place.
+        reason: In words.
+        found: By layers; None where these weren't looked at.
+        findings: What is at fault.
+        figures: What was measured.
+    """
+
+    row: Row
+    name: str
+    source: str
+    outcome: Outcome
+    verdict: Verdict | None
+    word: str
+    reason: str
+    found: Localization | None
+    findings: tuple[Finding, ...]
+    figures: Figures
+
+
+def told_of(result: AuditResult) -> list[Told]:
+    """All targets, in their order.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    names = {row.label: name_of(row, result) for row in reversed(result.rows)}
+    return [told_row(row, result, names) for row in target_rows(result)]
+
+
+def told_row(row: Row, result: AuditResult, known: Mapping[str, str], repaired: Localization | None = None) -> Told:
+    """A row.
+
+    Args:
+        row: Of a target.
+        result: The run that it's of.
+        known: What a person calls models, by their labels.
+        repaired: By layers as they are after a repair, where it's told so; what was measured before isn't, then.
+    """
+    found, verdict, reason = repaired or row.localized.result, row.verdict, row.reason
+    if found is not None and (repaired is not None or result.kind in {"localize", "repair"}):
+        verdict, reason = found.verdict, found.reason
+    outcome = Outcome.PASSED if result.exit_code_of(row) == ExitCode.EQUIVALENT else Outcome.FAILED
+    if verdict is None:
+        outcome = Outcome.SKIPPED if row.problem is None or without_device(row) else Outcome.ERROR
+    return Told(
+        row=row,
+        name=name_of(row, result),
+        source=known.get(row.reference or row.model, row.reference or row.model),
+        outcome=outcome,
+        verdict=verdict,
+        word=word_of(row, verdict),
+        reason=quoted(reason, names={} if found is None else names_of(found)),
+        found=found,
+        findings=() if found is None else tuple(findings_of(found)),
+        figures=figures_of(row.comparison, row.ran) if repaired is None else Figures(),
+    )
+
+
+def findings_of(found: Localization) -> Iterator[Finding]:
+    """Rules, then the faults that are alone.
+
+    Args:
+        found: In a target.
+    """
+    for rule in found.rules:
+        yield Finding(kind=str(rule.kind), words=quoted(rule.text), layers=rule.layers)
+    for fault in found.alone:
+        words = quoted(fault.words, names=names_of_fault(fault))
+        yield Finding(kind=str(fault.kind), words=words, layers=fault.places, fault=fault)
