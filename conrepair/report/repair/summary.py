@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from conrepair.localization.result import Localization, LocatedFault
+from conrepair.localization.result import Localization
 from conrepair.repairs.conversion.result import Mending, Stop
 from conrepair.repairs.outcomes import Advice, Agreement, Delivery
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE
@@ -111,54 +111,60 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         folder: Where the files are; None where none were written.
         advice: Other ways to convert.
     """
-    found, left, names = result.found, len(result.after.faults), names_of(result.before)
-    if not found:
-        console.print(Text.assemble(("nothing to repair", "bold green"), f": {quoted(result.before.reason)}"))
-        for fault in result.before.latent[:_MOST]:
-            words = quoted(fault.words, names=names_of_fault(fault))
-            console.print(Text(f"no input shows it, and --latent fixes it: {words}"))
-        return
-    console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
-    _print_faults("found", result.before, console)
+    for line in _lines(result, folder, advice) if result.found else _untouched(result.before):
+        console.print(line)
+
+
+def _untouched(found: Localization) -> Iterator[Text]:
+    yield _led("nothing to repair", f": {quoted(found.reason)}", "bold green")
+    for fault in found.latent[:_MOST]:
+        yield Text(f"no input shows it, and --latent fixes it: {quoted(fault.words, names=names_of_fault(fault))}")
+
+
+def _lines(result: RepairResult, folder: Path | None, advice: Sequence[Advice]) -> Iterator[Text]:
+    names, (word, style) = names_of(result.before), _outcome(result)
+    counts = f": {result.found} found, {len(result.after.faults)} left, {result.tried} candidates tried"
+    yield _led(word, counts, style)
+    yield from _faults("found: ", result.before)
     front = "one beside it, which is repaired by: " if result.before.faults else ""
     for words in result.beside[:_MOST]:
-        console.print(Text.assemble(("found: ", "bold"), f"{front}{quoted(words, names=names)}"))
+        yield _led("found: ", f"{front}{quoted(words, names=names)}")
     for edit in result.edits[:_MOST]:
-        console.print(Text(f"  {quoted(edit, names=names)}"))
+        yield Text(f"  {quoted(edit, names=names)}")
     if len(result.edits) > _MOST:
-        console.print(Text(f"  and {len(result.edits) - _MOST} more edits", style="dim"))
+        yield Text(f"  and {len(result.edits) - _MOST} more edits", style="dim")
     if line := _of_one_edit(result):
-        console.print(Text(f"  {line}"))
+        yield Text(f"  {line}")
     if (delivery := result.delivery) is not None:
-        console.print(
-            Text.assemble(
-                ("delivered as ONNX", "bold yellow"),
-                f" (converted by {delivery.route}), since the target can't be edited so: "
-                f"{_reason(delivery.reason)}; as it came it's {CONVERTED}, which {PATCH} is for",
-            )
-        )
+        why = f"(converted by {delivery.route}), since the target can't be edited so: {_reason(delivery.reason)}"
+        came = f"as it came it's {CONVERTED}, which {PATCH} is for"
+        yield _led("delivered as ONNX", f" {why}; {came}", "bold yellow")
     if result.recipe is not None:
-        console.print(_of_recipe(result))
+        yield _of_recipe(result)
     if result.not_baked is not None:
-        console.print(Text.assemble(("the recipe isn't in the model: ", "bold yellow"), _reason(result.not_baked)))
+        yield _led("the recipe isn't in the model: ", _reason(result.not_baked), "bold yellow")
     before, now = agreement_words(result.unseen_before), agreement_words(result.unseen_after)
-    console.print(Text(f"on {result.unseen_after.samples} samples: {before} before, {now} now"))
+    yield Text(f"on {result.unseen_after.samples} samples: {before} before, {now} now")
     if (stored := result.storage) is not None:
         grown = stored.bytes / stored.bytes_before - 1
         quantized = f"{stored.quantized} of {stored.quantized_before} quantized weights are quantized now; "
         size = f"the file has {stored.bytes:,} bytes ({grown:+.1%})"
-        console.print(Text((quantized if stored.quantized_before else "") + size))
-    _print_faults("left", result.after, console)
+        yield Text((quantized if stored.quantized_before else "") + size)
+    yield from _faults("left: ", result.after)
     for line in why_left(result):
-        console.print(Text(f"  {line}"))
+        yield Text(f"  {line}")
     if result.interrupted:
-        console.print(Text("interrupted; the same command goes on with the search", style="yellow"))
+        yield Text("interrupted; the same command goes on with the search", style="yellow")
     elif not result.in_time:
-        console.print(Text("the time was up before the search ended; --seconds gives it more", style="yellow"))
+        yield Text("the time was up before the search ended; --seconds gives it more", style="yellow")
     if line := advice_line(advice):
-        console.print(Text.assemble(("advice: ", "bold"), line))
+        yield _led("advice: ", line)
     if folder is not None:
-        console.print(Text.assemble(("written: ", "bold"), f"{folder}: {_files(result, advice)}"))
+        yield _led("written: ", f"{folder}: {_files(result, advice)}")
+
+
+def _led(first: str, words: str, style: str = "bold") -> Text:
+    return Text.assemble((first, style), words)
 
 
 def print_untouched(found: Localization, problem: Problem | None, console: Console) -> None:
@@ -170,7 +176,7 @@ def print_untouched(found: Localization, problem: Problem | None, console: Conso
         console: Where to.
     """
     if problem is not None:
-        console.print(Text.assemble(("not repaired", "bold red"), f": {problem.message}"))
+        console.print(_led("not repaired", f": {problem.message}", "bold red"))
         return
     word = "nothing to repair" if found.is_right else found.verdict.value
     console.print(f"{word}: {found.reason}")
@@ -194,7 +200,7 @@ def _of_recipe(result: RepairResult) -> Text:
     words = f"inputs are to be prepared as {RECIPE} says (--target-recipe {RECIPE})"
     if result.model is not None:
         return Text(f"for the repaired model {words}")
-    return Text.assemble(("no model was written", "bold yellow"), f": the target's file stays as it came, {words}")
+    return _led("no model was written", f": the target's file stays as it came, {words}", "bold yellow")
 
 
 def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
@@ -241,18 +247,13 @@ def _outcome(result: RepairResult) -> tuple[str, str]:
     return ("partly repaired", "bold yellow") if result.edits else ("not repaired", "bold red")
 
 
-def _print_faults(word: str, found: Localization, console: Console) -> None:
+def _faults(word: str, found: Localization) -> Iterator[Text]:
     """Rules, then the faults that are alone; as many as fit a screen."""
     for rule in found.rules[:_MOST]:
-        console.print(Text.assemble((f"{word}: ", "bold"), f"{rule.kind.value}: {quoted(rule.text)}"))
+        yield _led(word, f"{rule.kind.value}: {quoted(rule.text)}")
     for fault in found.alone[: max(_MOST - len(found.rules), 1)]:
-        console.print(_fault(word, fault))
-
-
-def _fault(word: str, fault: LocatedFault) -> Text:
-    layer = (fault.target_layers or fault.source_layers or ("?",))[0]
-    words = quoted(f"{fault.kind.value} at {layer}: {fault.words}", names=names_of_fault(fault))
-    return Text.assemble((f"{word}: ", "bold"), words)
+        layer = (fault.target_layers or fault.source_layers or ("?",))[0]
+        yield _led(word, quoted(f"{fault.kind.value} at {layer}: {fault.words}", names=names_of_fault(fault)))
 
 
 def _reason(text: str) -> str:
