@@ -37,14 +37,12 @@ _FAULTS, _NAME = 6, 60
 
 
 def _fault_lines(faults: tuple[LocatedFault, ...]) -> list[str]:
-    lines = []
-    for fault in faults[:_FAULTS]:
-        layer = fault.places[0]
-        evidence = f": {fault.evidence[0]}" if fault.evidence else ""
-        lines.append(f"  {fault.kind.value} at {shortened(layer, _NAME)}{evidence}")
-    if len(faults) > _FAULTS:
-        lines.append(f"  and {len(faults) - _FAULTS} more")
-    return lines
+    told = [
+        ": ".join([f"  {fault.kind.value} at {shortened(fault.places[0], _NAME)}", *fault.evidence[:1]])
+        for fault in faults[:_FAULTS]
+    ]
+    more = len(faults) - _FAULTS
+    return [*told, f"  and {more} more"] if more > 0 else told
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -97,6 +95,20 @@ class _Told:
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; those of result.json."""
         return result_json(self.run)
+
+    def _placed_in(self, folder: str | Path, *inputs: str | Path) -> AuditResult:
+        """The run with its files in a folder.
+
+        Args:
+            folder: That of an earlier run of the kind is replaced.
+            *inputs: That were read.
+
+        Raises:
+            UsageError: if the folder holds something else.
+        """
+        place = path_argument("folder", folder).absolute()
+        check_folder(place, self.run.kind, inputs)
+        return dataclasses.replace(self.run, folder=place)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -160,11 +172,8 @@ class Compared(_Judged):
             StorageError: if it can't be written.
             UsageError: if the folder holds something else.
         """
-        place = path_argument("folder", folder).absolute()
         inputs = [Path(row.ran.artifact.path) for row in self.run.rows if row.ran.artifact is not None]
-        check_folder(place, self.run.kind, inputs)
-        write_audit(dataclasses.replace(self.run, folder=place), self.store)
-        return place
+        return write_audit(self._placed_in(folder, *inputs), self.store).folder
 
     def __str__(self) -> str:
         return "\n".join([self._judgement, *_fault_lines(self.faults), *(f"note: {note}" for note in self.notes)])
@@ -360,11 +369,8 @@ class Localized(_Shown):
             StorageError: if it can't be written.
             UsageError: if the folder holds something else.
         """
-        place = path_argument("folder", folder).absolute()
-        check_folder(place, self.run.kind, (self.about.source.path, self.about.target.path))
-        run = dataclasses.replace(self.run, folder=place)
-        write_folder(run, lambda _: run)
-        return place
+        run = self._placed_in(folder, self.about.source.path, self.about.target.path)
+        return write_folder(run, lambda _: run).folder
 
     def __str__(self) -> str:
         found = self.localization
@@ -442,26 +448,22 @@ class Repaired(_Shown):
             StorageError: if it can't be written.
             UsageError: if the folder holds something else.
         """
-        place, problem = path_argument("folder", folder).absolute(), self.repaired.problem
-        check_folder(place, self.run.kind, (self.about.source.path, self.about.target.path))
+        run = self._placed_in(folder, self.about.source.path, self.about.target.path)
+        problem = self.repaired.problem
         if problem is not None and problem.circumstance:  # no room, no memory: the same command goes on
             raise problem.as_error()
         if problem is None and not self.tells:
             return self
-        done = self._written(place)
-        if problem is not None:
-            raise _refused(problem, done.repaired, place)
-        return done
-
-    def _written(self, place: Path) -> Repaired:
-        run = dataclasses.replace(self.run, folder=place)
 
         def fill(temporary: Path) -> AuditResult:
-            repaired = repair_files(self.repaired, temporary, place)
+            repaired = repair_files(self.repaired, temporary, run.folder)
             return run.with_row(dataclasses.replace(self.row, repaired=repaired))
 
         done = write_folder(run, fill)
-        return dataclasses.replace(self, repaired=done.rows[self.place].repaired, whole=lambda: done)
+        repaired = done.rows[self.place].repaired
+        if problem is not None:
+            raise _refused(problem, repaired, run.folder)
+        return dataclasses.replace(self, repaired=repaired, whole=lambda: done)
 
     def __str__(self) -> str:
         if self.result is None and self.before.is_right:

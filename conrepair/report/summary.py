@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
@@ -162,33 +163,9 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
     lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes[:_ROWS]]
     said: set[str] = set()
     for row in result.rows[:_ROWS]:
-        label, found = (f"{row.label}: ", "bold"), row.localized.result
-        lines += [Text.assemble(label, note) for note in row_notes(row)]
-        if result.kind == "compare":
-            lines += [Text.assemble(label, words) for words in tests_of(row)]
-        if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
-            continue
-        if row.reason in said and row.problem is not None:
-            continue  # a model that doesn't load says so once, not for each of its conversions
-        if row.reason not in said:
-            lines.append(Text.assemble(label, _told(row.reason, row)))
-        said.add(row.reason)
-        if row.mending is not None:
-            lines += [Text.assemble(label, line) for line in conversion_lines(row.mending)]
-        if found is not None and found.faults and found.reason != row.reason:
-            lines.append(Text.assemble(label, _told(found.reason, row)))
-        if row.repaired.result is not None:
-            lines.append(Text.assemble(label, repair_line(row.repaired.result)))
-        if row.repaired.verdict is not None and not row.repaired.verdict.is_right:
-            words = f"the repaired target is {row.repaired.verdict} on {row.backend}: {row.repaired.reason}"
-            lines.append(Text.assemble(label, words))
-        if row.problem is not None:
-            if row.problem.explanation:
-                lines.append(Text(f"  {row.problem.explanation}"))
-            tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
-            lines += [Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail]
-        if line := advice_line(row.repaired.advice):
-            lines.append(Text.assemble(label, f"advice: {line}"))
+        label = f"{row.label}: ", "bold"
+        told = _of_row(row, said, tests=result.kind == "compare")
+        lines += [Text.assemble(label, words) if isinstance(words, str) else words for words in told]
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"data: {about}", style="dim"))
     if any(_is_timed_as_written(row) for row in result.rows[:_ROWS]):
@@ -196,6 +173,36 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
     place = f". Files: {result.folder}" if files else ""
     lines.append(Text(f"{_count(result)} in {result.seconds:.{0 if result.seconds >= _SHORT else 1}f} s{place}"))
     return lines
+
+
+def _of_row(row: Row, said: set[str], *, tests: bool) -> Iterator[str | Text]:
+    """What there is to say of a row, and not yet of another one; whole lines as `Text`."""
+    yield from row_notes(row)
+    if tests:
+        yield from tests_of(row)
+    if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
+        return
+    if row.reason not in said:
+        yield _told(row.reason, row)
+    elif row.problem is not None:
+        return  # a model that doesn't load says so once, not for each of its conversions
+    said.add(row.reason)
+    if row.mending is not None:
+        yield from conversion_lines(row.mending)
+    found, repaired = row.localized.result, row.repaired
+    if found is not None and found.faults and found.reason != row.reason:
+        yield _told(found.reason, row)
+    if repaired.result is not None:
+        yield repair_line(repaired.result)
+    if repaired.verdict is not None and not repaired.verdict.is_right:
+        yield f"the repaired target is {repaired.verdict} on {row.backend}: {repaired.reason}"
+    if row.problem is not None:
+        if row.problem.explanation:
+            yield Text(f"  {row.problem.explanation}")
+        tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
+        yield from (Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail)
+    if line := advice_line(repaired.advice):
+        yield f"advice: {line}"
 
 
 def _is_timed_as_written(row: Row) -> bool:

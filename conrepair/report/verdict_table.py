@@ -21,11 +21,8 @@ from conrepair.runtime.workers import NO_DEVICE, NO_LIBRARY
 
 _COUNTED = [verdict.value for verdict in Verdict] + ["not judged"]
 _NOT_TRIED = "not tried"
-_BY_KIND = {
-    "timeout": "timeout",
-    "memory": "memory",
-    "crash": "crash",
-    "storage": "storage",
+_WRONG = {Verdict.FAULTY: "wrong answer", Verdict.UNDECIDED: "undecided"}
+_BY_KIND = {kind: kind for kind in ("timeout", "memory", "crash", "storage")} | {
     NO_DEVICE: "no device",
     NO_LIBRARY: "not installed",
 }
@@ -48,10 +45,8 @@ _PLACE = re.compile(r"<unknown>:0: error: loc\(.*\): ")  # where in a graph; Ten
 
 def failure_class(row: Row) -> str:
     """What kind of failure a row is, in a few words; "" for a conversion that is right."""
-    if row.verdict is Verdict.FAULTY:
-        return "wrong answer"
-    if row.verdict is Verdict.UNDECIDED:
-        return "undecided"
+    if row.verdict in _WRONG:
+        return _WRONG[row.verdict]
     problem = row.problem
     if problem is None:
         return ""
@@ -78,7 +73,8 @@ class _Verdicts:
     Attributes:
         rows: In the run's order.
         routes: In the order in which they first occur; the source's own only where one of them failed.
-        cells: Rows by architecture and route.
+        columns: As many of the routes as a table has room for.
+        lines: Each architecture with its rows by these; None where there is none.
         failures: Architecture, route, class and reason of each.
     """
 
@@ -88,7 +84,9 @@ class _Verdicts:
         self._several = len({row.backend for row in self.rows}) > 1
         shown = [row for row in self.rows if row.conversion or row.problem is not None]
         self.routes = list(dict.fromkeys(map(self._route, shown)))
-        self.cells = {(row.model, self._route(row)): row for row in self.rows}
+        self.columns = self.routes[: max(_CELLS // max(len(result.architectures), 1), 1)]
+        cells = {(row.model, self._route(row)): row for row in self.rows}
+        self.lines = [(name, [cells.get((name, route)) for route in self.columns]) for name in result.architectures]
         self.failures = [
             (row.model, self._route(row), label, first_line(row.reason))
             for row in self.rows
@@ -114,12 +112,12 @@ def print_verdicts(result: AuditResult, console: Console) -> None:
     found = _Verdicts(result)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("architecture", no_wrap=True)
-    routes = found.routes[: max(_CELLS // len(result.architectures), 1)]
-    for number, _ in enumerate(routes, 1):
+    lines = []
+    for number, route in enumerate(found.columns, 1):
         table.add_column(f"[{number}]", overflow="fold")
-    for name in result.architectures:
-        table.add_row(name, *(_styled(found.cells.get((name, route))) for route in routes))
-    lines: list[Text] = [Text(f"[{number}] {route}") for number, route in enumerate(routes, 1)]
+        lines.append(Text(f"[{number}] {route}"))
+    for name, rows in found.lines:
+        table.add_row(name, *map(_styled, rows))
     lines.append(Text(""))
     for route, count in found.counts().items():
         told = ", ".join(f"{count[word]} {word}" for word in _COUNTED if count[word])
@@ -133,16 +131,11 @@ def print_verdicts(result: AuditResult, console: Console) -> None:
 
 def verdicts_markdown(result: AuditResult) -> str:
     """The same as Markdown."""
-    found, names = _Verdicts(result), result.architectures
-    counts = found.counts()
-    columns = found.routes[: max(_CELLS // max(len(names), 1), 1)]
-    table = markdown_table(
-        ["architecture", *map(plain, columns)],
-        [[plain(name), *(_word(found.cells.get((name, route))) for route in columns)] for name in names],
-    )
-    by_route = markdown_table(
-        ["route", *_COUNTED], [[plain(route), *(str(counts[route][word]) for word in _COUNTED)] for route in counts]
-    )
+    found = _Verdicts(result)
+    lines = [[plain(name), *map(_word, rows)] for name, rows in found.lines]
+    table = markdown_table(["architecture", *map(plain, found.columns)], lines)
+    counted = [[plain(route), *(str(count[word]) for word in _COUNTED)] for route, count in found.counts().items()]
+    by_route = markdown_table(["route", *_COUNTED], counted)
     classes = Counter(label.partition(":")[0] for _, _, label, _ in found.failures).most_common()
     told = ", ".join(f"{count} {plain(label)}" for label, count in classes) or "None."
     parts = ["# Verdicts", "", *table, "", "## By route", "", *by_route, "", "## Failures", "", told, ""]

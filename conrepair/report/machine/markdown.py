@@ -9,6 +9,7 @@ from conrepair.report.output_table import FEW, output_table
 from conrepair.report.page.overview import overview
 from conrepair.report.result import AuditResult
 from conrepair.report.told import Outcome, Told, told_of
+from conrepair.report.verdict_table import markdown_table
 from conrepair.runtime.words import printable, shortened
 
 MOST = 65_536
@@ -37,18 +38,19 @@ def summary_markdown(result: AuditResult) -> str:
     if told.repairs:
         ends[:0] = [f"**repair:** {_text(item.words)}; before: {_text(item.before)}; now: {_text(item.after)}\n"
                     for item in told.repairs[:3]]  # fmt: skip
-    head, *lines = output_table(result.rows, result) or [()]
+    titles, *lines = output_table(result.rows, result) or [()]
     if 0 < len(lines) <= FEW:
         cells = [[_text(shortened(cell, _NAME)) for cell in line] for line in lines]
-        ends[:0] = [*map(_row, [head, ["---"] * len(head), *cells]), ""]
+        ends[:0] = [*markdown_table(titles, cells), ""]
     versions = ", ".join(f"conrepair {text}" for name, text in result.versions.items() if name == "conrepair")
     ends.append(f"<sub>{_text(told.seen)} {result.seconds:.0f} s. {_text(versions)}</sub>\n")
     room = _ROOM - sum(map(len, [*parts, *ends]))
-    table, left = _fitting([_line(target) for target in targets], room // 2)
+    head, rule, *rows = markdown_table(_HEAD, list(map(_cells, targets)))
+    table, left = _fitting(rows, room // 2)
     failed = [target for target in targets if target.outcome is Outcome.ERROR]
     unseen, hidden = _fitting([_told(target) for target in failed], room // 8 if failed else 0)
     faults, more = _fitting([line for target in targets for line in _faults(target)], room // 2 - room // 8)
-    parts += [_row(_HEAD), _row(["---"] * len(_HEAD)), *table, ""] if table else []
+    parts += [head, rule, *table, ""] if table else []
     parts += [f"and {left} more targets, in result.json\n"] if left else []
     parts += ["**At fault:**", "", *faults, ""] if faults else []
     parts += [f"and {more} more faults, in result.json\n"] if more else []
@@ -68,10 +70,10 @@ def _fitting(lines: Sequence[str], room: int) -> tuple[list[str], int]:
     return kept, len(lines) - len(kept)
 
 
-def _line(target: Told) -> str:
+def _cells(target: Told) -> list[str]:
     word = f"{target.word}, repaired" if target.row.repaired.is_right else target.word
     cells = [_code(target.name, _NAME), _code(target.row.backend, _NAME), _text(word)]
-    return _row([*cells, *map(target.figures.told, _FIGURES)])
+    return [*cells, *map(target.figures.told, _FIGURES)]
 
 
 def _faults(target: Told) -> Iterable[str]:
@@ -85,10 +87,6 @@ def _faults(target: Told) -> Iterable[str]:
 
 def _told(target: Told) -> str:
     return f"- {_code(target.name, _NAME)}: **{_text(target.word)}**: {_text(target.reason)}"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _code(text: str, most: int) -> str:

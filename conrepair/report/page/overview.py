@@ -10,7 +10,6 @@ from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.result import Localization
-from conrepair.repairs.result import RepairResult
 from conrepair.report.figures import Measure, Share, figures_of
 from conrepair.report.localization.about import about_step, names_of
 from conrepair.report.localization.advice import seen, verdict_advice
@@ -86,9 +85,9 @@ class Overview:
     word: str
     sentence: str
     figures: tuple[Figure, ...]
-    guilty: tuple[GuiltyLayer, ...]
-    more: int
-    repairs: tuple[RepairBox, ...]
+    guilty: tuple[GuiltyLayer, ...] = ()
+    more: int = 0
+    repairs: tuple[RepairBox, ...] = ()
     next: tuple[tuple[str, str], ...]
     seen: str
 
@@ -100,9 +99,10 @@ def overview(result: AuditResult) -> Overview:
         result: Of any verb, or of an audit.
     """
     targets = target_rows(result)
-    if len(targets) == 1:
-        return _of_one(targets[0], result)
-    return _of_several(targets or list(result.rows), result)
+    rows = targets or list(result.rows)
+    told = _of_one(rows[0], result) if len(targets) == 1 else _of_several(rows, result)
+    guilty, more = guilty_of(rows, result)
+    return replace(told, guilty=guilty, more=more, repairs=_repairs(rows))
 
 
 def _of_one(row: Row, result: AuditResult) -> Overview:
@@ -116,18 +116,8 @@ def _of_one(row: Row, result: AuditResult) -> Overview:
         what = f"{Path(done.model.path).name} in its place" if done.model else "it with the recipe beside this page"
         sentence = f"Don't ship {name}; ship {what}: after the repair it computes what its source does."
         state, word = "right", "repaired"
-    guilty, more = guilty_of([row], result)
-    return Overview(
-        state=state,
-        word=word,
-        sentence=sentence,
-        figures=_figures(row, found),
-        guilty=guilty,
-        more=more,
-        repairs=_repairs([row]),
-        next=_next(row, result),
-        seen=_seen(row, result),
-    )
+    figures, advice, looked = _figures(row, found), _next(row, result), _seen(row, result)
+    return Overview(state=state, word=word, sentence=sentence, figures=figures, next=advice, seen=looked)
 
 
 def _sentence(name: str, row: Row, found: Localization | None, verdict: Verdict | None) -> str:
@@ -161,7 +151,7 @@ def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
         RepairBox(
             words=quoted(repair_line(done)),
             repaired=done.mended,
-            edits=_edits(done),
+            edits=tuple(quoted(edit, names=names_of(done.before)) for edit in done.edits),
             before=agreement_words(done.unseen_before),
             after=agreement_words(done.unseen_after),
             left=tuple(why_left(done)),
@@ -169,11 +159,6 @@ def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
         for row in rows
         if (done := row.repaired.result) is not None and done.before.faults
     )
-
-
-def _edits(done: RepairResult) -> tuple[str, ...]:
-    names = names_of(done.before)
-    return tuple(quoted(edit, names=names) for edit in done.edits)
 
 
 def _next(row: Row, result: AuditResult) -> tuple[tuple[str, str], ...]:
@@ -218,7 +203,6 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     differing = [row for row in judged if row.verdict is not None and not row.verdict.is_right]
     wrong = [row for row in differing if not row.repaired.is_right]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
-    guilty, more = guilty_of(rows, result)
     state = word = "right"
     sentence = f"Safe to ship: all {len(judged)} targets compute what their sources do."
     if wrong or errors:
@@ -234,9 +218,6 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
         word=word,
         sentence=sentence,
         figures=_figures_of_several(rows, result, wrong=len(wrong), errors=len(errors)),
-        guilty=guilty,
-        more=more,
-        repairs=_repairs(rows),
         next=(("Open what is wrong in the table below: each has its layers and its repair.", ""),) if wrong else (),
         seen="; ".join(dict.fromkeys(about for about in result.datasets.values() if about)),
     )
