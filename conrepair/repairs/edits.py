@@ -22,133 +22,137 @@ class FileEdit:
 
 
 @dataclass(frozen=True)
-class SetParameter(FileEdit):
-    """Other numbers for one node.
+class _OfNode(FileEdit):
+    """A change of one node.
 
     Attributes:
         node: Its name in the editor's graph.
+    """
+
+    node: str
+
+
+@dataclass(frozen=True)
+class _OfTensor(FileEdit):
+    """A change of one tensor.
+
+    Attributes:
+        tensor: Its name in the editor's graph.
+    """
+
+    tensor: str
+
+
+@dataclass(frozen=True)
+class SetParameter(_OfNode):
+    """Other numbers for one node.
+
+    Attributes:
         role: Of the parameter.
         values: In the convention of `conrepair.graph.operators`.
     """
 
-    node: str
     role: str
     values: Array
 
 
 @dataclass(frozen=True)
-class Requantize(FileEdit):
+class Requantize(_OfNode):
     """Other numbers in place of quantized ones, with the scales that they take.
 
     Attributes:
-        node: Its name in the editor's graph.
         role: Of the parameter.
         values: In the convention of `conrepair.graph.operators`.
         bias: The numbers of a bias in steps of these, where it was wrong with them; None where it stays.
     """
 
-    node: str
     role: str
     values: Array
     bias: Array | None = None
 
 
 @dataclass(frozen=True)
-class SetRange(FileEdit):
+class SetRange(_OfTensor):
     """Another scale and zero point for an activation, and for what's only moved from it.
 
     Attributes:
-        tensor: Its name in the editor's graph.
         low: Smallest number that it must hold.
         high: Largest.
     """
 
-    tensor: str
     low: float
     high: float
 
 
 @dataclass(frozen=True)
-class SetAttributes(FileEdit):
+class SetAttributes(_OfNode):
     """Other attributes for one node.
 
     Attributes:
-        node: Its name in the editor's graph.
         attributes: In the convention of `conrepair.graph.operators`.
     """
 
-    node: str
     attributes: Mapping[str, Attribute]
 
 
 @dataclass(frozen=True)
-class SetOperator(FileEdit):
+class SetOperator(_OfNode):
     """Another operator of the same operands.
 
     Attributes:
-        node: Its name in the editor's graph.
         operator: In the vocabulary.
         attributes: Of that operator.
     """
 
-    node: str
     operator: str
     attributes: Mapping[str, Attribute]
 
 
 @dataclass(frozen=True)
-class Remove(FileEdit):
+class Remove(_OfNode):
     """One node less: who read it reads one of its inputs.
 
     Attributes:
-        node: Its name in the editor's graph.
         input: Position of that input.
     """
 
-    node: str
     input: int = 0
 
 
 @dataclass(frozen=True)
-class Graft(FileEdit):
+class Graft(_OfTensor):
     """A tensor computed by other operators: who read it reads their result.
 
     Attributes:
-        tensor: Its name in the editor's graph.
         operations: The operators; they read tensors of the editor's graph, that one too, or earlier results.
         readers: Names of the only nodes that shall read the result; all, and an output, if there are none.
     """
 
-    tensor: str
     operations: tuple[Operation, ...]
     readers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class ComputeInFloat(FileEdit):
+class ComputeInFloat(_OfTensor):
     """A tensor that integers computed, computed with real numbers.
 
     Attributes:
-        tensor: Its name in the editor's graph.
         operations: As of a `Graft`; integers that they read are dequantized first, and quantized at the end where
             the tensor is one of integers.
     """
 
-    tensor: str
     operations: tuple[Operation, ...]
 
 
 @dataclass(frozen=True)
-class SwapInputs(FileEdit):
+class SwapInputs(_OfNode):
     """Two inputs of a node, exchanged.
 
     Attributes:
-        node: Its name in the editor's graph.
         one: Position.
         two: The other one's.
     """
 
-    node: str
     one: int
     two: int
 
