@@ -13,6 +13,7 @@ from conrepair.evaluate.inputs import ComparedInput
 from conrepair.report.backend_matrix import backends_csv, matrices
 from conrepair.report.csv_text import csv_text
 from conrepair.report.encode import encode
+from conrepair.report.figures import figures_of
 from conrepair.report.localization.about import about_step
 from conrepair.report.localization.texts import step_texts
 from conrepair.report.machine.junit import junit_xml
@@ -143,21 +144,19 @@ def _problem(problem: Problem) -> str:
     return harmless("\n\n".join(part for part in parts if part)) + "\n"
 
 
+_TIMED = "mean {times.mean:.6f} s, median {times.median:.6f} s, 5 % {times.q05:.6f} s, 95 % {times.q95:.6f} s"
+_UNTIMED = "no batch after the first of its size"
+
+
 def _execution_log(result: AuditResult) -> str:
     lines = []
     for row in result.rows:
-        where = printable(f"{row.name} on {row.backend}")
-        if row.ran.times is not None and row.ran.run is not None:
-            reused = ", from an earlier run" if row.ran.reused else ""
-            lines.append(
-                f"{where}: {row.ran.run.count} inputs, "
-                f"mean {row.ran.times.mean:.6f} s, median {row.ran.times.median:.6f} s, "
-                f"5 % {row.ran.times.q05:.6f} s, 95 % {row.ran.times.q95:.6f} s{reused}"
-            )
-        elif row.ran.run is not None:
-            lines.append(f"{where}: {row.ran.run.count} inputs, no batch after the first of its size")
-        else:
-            lines.append(f"{where}: {harmless(row.reason)}")
+        told = harmless(row.reason)
+        if row.ran.run is not None:
+            timed = figures_of(None, row.ran).told(_TIMED)
+            times = f"{timed}{', from an earlier run' if row.ran.reused else ''}" if timed else _UNTIMED
+            told = f"{row.ran.run.count} inputs, {times}"
+        lines.append(f"{printable(f'{row.name} on {row.backend}')}: {told}")
     return "\n".join(lines) + "\n"
 
 

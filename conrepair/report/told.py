@@ -138,6 +138,16 @@ class Told:
     findings: tuple[Finding, ...]
     figures: Figures
 
+    @property
+    def judgement(self) -> Finding:
+        """The verdict with its reason, where a fault would be told."""
+        return Finding(kind=self.word, words=self.reason)
+
+    @property
+    def accused(self) -> tuple[Finding, ...]:
+        """What is at fault; of a target that failed without any, its verdict."""
+        return self.findings or ((self.judgement,) if self.outcome is Outcome.FAILED else ())
+
 
 def told_of(result: AuditResult) -> list[Told]:
     """All targets, in their order.

@@ -1,4 +1,4 @@
-"""Which rows are targets: the same ones on the page, for programs, and where two runs are compared."""
+"""What is told of rows: the same targets, faults and verdicts on the page, for programs, and of two runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import localizations
+import told_runs
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.changes.changes import targets_as_left
@@ -14,7 +15,7 @@ from conrepair.report.machine.junit import junit_xml
 from conrepair.report.page.sections import sections
 from conrepair.report.readable import OURS
 from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.report.told import target_rows, word_of
+from conrepair.report.told import Outcome, state_of_row, target_rows, told_of, word_of
 from conrepair.runtime.workers import NO_DEVICE
 
 
@@ -40,3 +41,24 @@ def test_a_source_on_another_backend_is_a_target_for_everybody(tmp_path: Path) -
     assert [key[2] for key in targets_as_left(result)] == ["tvm", "ort", "gpu"]
     suites = ET.fromstring(junit_xml(result))  # noqa: S314 (our own)
     assert [suites.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["3", "1", "1", "1"]
+
+
+def test_a_target_that_fails_is_accused_of_its_faults_or_of_its_verdict() -> None:
+    found = localizations.made(3, {1: 0.5})
+    localized = localizations.run_of(found, localizations.about()).rows[0].localized
+    run = told_runs.audit(
+        told_runs.row("wrong", Verdict.FAULTY, localized=localized),
+        told_runs.row("doubtful", Verdict.UNDECIDED),
+        told_runs.row("right", Verdict.NOISE),
+        told_runs.row("refused", problem=Problem(message="Foo isn't known")),
+    )
+    wrong, doubtful, right, refused = told_of(run)
+    assert [(item.kind, item.layers, item.fault) for item in wrong.accused] == [
+        ("hyperparameters", found.faults[0].target_layers, found.faults[0])
+    ]
+    assert [(item.kind, item.words) for item in doubtful.accused] == [("undecided", "as it is")]
+    assert right.accused == refused.accused == ()
+    assert refused.judgement.kind == "error"
+    outcomes = [target.outcome for target in (wrong, doubtful, right, refused)]
+    assert outcomes == [Outcome.FAILED, Outcome.FAILED, Outcome.PASSED, Outcome.ERROR]
+    assert [state_of_row(row) for row in run.rows] == ["wrong", "warning", "right", "wrong"]

@@ -27,8 +27,8 @@ def accuracy_plot(results: Sequence[Measured]) -> str:
     Args:
         results: Of all systems and element types.
     """
-    head, operators = columns(results), list(dict.fromkeys(one.operator for one in results))
-    width, height = _LEFT + _WIDE * len(head) + 90, _TOP + _HIGH * len(operators) + 10
+    head, found = columns(results), lines(results)
+    width, height = _LEFT + _WIDE * len(head) + 90, _TOP + _HIGH * len(found) + 10
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img">',
         "<title>Largest errors of operators, in units in the last place</title>",
@@ -39,12 +39,11 @@ def accuracy_plot(results: Sequence[Measured]) -> str:
         parts.append(
             f'<text transform="translate({x:.0f} {_TOP - 8}) rotate(-50)">{escape(f"{system} {dtype}")}</text>'
         )
-    places = by_place(results)
-    for row, operator in enumerate(operators):
+    for row, (operator, measured) in enumerate(found):
         y = _TOP + _HIGH * row
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 12}" text-anchor="end">{escape(operator)}</text>')
-        for place, column in enumerate(head):
-            parts += _field(places.get((operator, column)), _LEFT + _WIDE * place, y)
+        for place, one in enumerate(measured):
+            parts += _field(one, _LEFT + _WIDE * place, y)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -81,9 +80,13 @@ def columns(results: Sequence[Measured]) -> list[_Column]:
     return list(dict.fromkeys((one.system, one.dtype) for one in results))
 
 
-def by_place(results: Sequence[Measured]) -> dict[tuple[str, _Column], Measured]:
-    """By operator and column."""
-    return {(one.operator, (one.system, one.dtype)): one for one in results}
+def lines(results: Sequence[Measured]) -> list[tuple[str, list[Measured | None]]]:
+    """Each operator with what was measured of it, by column; None where nothing was."""
+    places = {(one.operator, one.system, one.dtype): one for one in results}
+    return [
+        (operator, [places.get((operator, *column)) for column in columns(results)])
+        for operator in dict.fromkeys(one.operator for one in results)
+    ]
 
 
 def causes(results: Sequence[Measured]) -> list[Cause]:
@@ -115,9 +118,7 @@ def terminal_table(results: Sequence[Measured]) -> Table:
     table.add_column("operator", no_wrap=True)
     for system, dtype in columns(results):
         table.add_column(f"{system}\n{dtype}", justify="right")
-    places = by_place(results)
-    for operator in dict.fromkeys(one.operator for one in results):
-        found = [places.get((operator, column)) for column in columns(results)]
+    for operator, found in lines(results):
         words = [f"[red]{word(one)}[/]" if one is not None and one.faulty else word(one) for one in found]
         table.add_row(operator, *words)
     return table
@@ -188,13 +189,11 @@ def _listed(places: Sequence[_Column]) -> str:
 
 
 def _table(results: Sequence[Measured]) -> list[str]:
-    places, head = by_place(results), columns(results)
     rows = []
-    for operator in dict.fromkeys(one.operator for one in results):
-        found = [places.get((operator, column)) for column in head]
+    for operator, found in lines(results):
         cells = [f"**{word(one)}**" if one is not None and one.faulty else word(one) for one in found]
         rows.append([plain(operator), *cells])
-    return markdown_table(["operator", *(_listed([column]) for column in head)], rows)
+    return markdown_table(["operator", *(_listed([column]) for column in columns(results))], rows)
 
 
 def _specials(results: Sequence[Measured]) -> list[str]:

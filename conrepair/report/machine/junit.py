@@ -62,14 +62,13 @@ def _case(suite: ET.Element, target: Told) -> None:
     _properties(case, _measured(target))
     if target.outcome is Outcome.PASSED:
         return
-    layers = [layer for finding in target.findings for layer in finding.layers[:1]]
-    where = f" at {shortened(layers[0], _NAME)}" if layers else ""
-    first = target.findings[0].words if target.findings else target.reason
+    first = next(iter(target.findings), target.judgement)
+    where = f" at {shortened(first.layers[0], _NAME)}" if first.layers else ""
     problem = ET.SubElement(
         case,
         _TAGS[target.outcome],
-        type=target.findings[0].kind if target.findings else target.word,
-        message=shortened(f"{target.word}{where}: {first}", _MESSAGE),
+        type=first.kind,
+        message=shortened(f"{target.word}{where}: {first.words}", _MESSAGE),
     )
     problem.text = "\n".join(map(_line, _details(target)))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from conrepair.report.output_table import FEW, output_table
 from conrepair.report.page.overview import overview
 from conrepair.report.result import AuditResult
-from conrepair.report.told import Outcome, Told, told_of
+from conrepair.report.told import Finding, Outcome, Told, told_of
 from conrepair.report.verdict_table import markdown_table
 from conrepair.runtime.words import printable, shortened
 
@@ -38,18 +38,19 @@ def summary_markdown(result: AuditResult) -> str:
     if told.repairs:
         ends[:0] = [f"**repair:** {_text(item.words)}; before: {_text(item.before)}; now: {_text(item.after)}\n"
                     for item in told.repairs[:3]]  # fmt: skip
-    titles, *lines = output_table(result.rows, result) or [()]
-    if 0 < len(lines) <= FEW:
-        cells = [[_text(shortened(cell, _NAME)) for cell in line] for line in lines]
+    titles, *outputs = output_table(result.rows, result) or [()]
+    if 0 < len(outputs) <= FEW:
+        cells = [[_text(shortened(cell, _NAME)) for cell in line] for line in outputs]
         ends[:0] = [*markdown_table(titles, cells), ""]
     versions = ", ".join(f"conrepair {text}" for name, text in result.versions.items() if name == "conrepair")
     ends.append(f"<sub>{_text(told.seen)} {result.seconds:.0f} s. {_text(versions)}</sub>\n")
     room = _ROOM - sum(map(len, [*parts, *ends]))
     head, rule, *rows = markdown_table(_HEAD, list(map(_cells, targets)))
     table, left = _fitting(rows, room // 2)
-    failed = [target for target in targets if target.outcome is Outcome.ERROR]
-    unseen, hidden = _fitting([_told(target) for target in failed], room // 8 if failed else 0)
-    faults, more = _fitting([line for target in targets for line in _faults(target)], room // 2 - room // 8)
+    lines = [_line(target, target.judgement) for target in targets if target.outcome is Outcome.ERROR]
+    unseen, hidden = _fitting(lines, room // 8)
+    lines = [_line(target, finding) for target in targets for finding in target.accused]
+    faults, more = _fitting(lines, room // 2 - room // 8)
     parts += [head, rule, *table, ""] if table else []
     parts += [f"and {left} more targets, in result.json\n"] if left else []
     parts += ["**At fault:**", "", *faults, ""] if faults else []
@@ -76,17 +77,10 @@ def _cells(target: Told) -> list[str]:
     return [*cells, *map(target.figures.told, _FIGURES)]
 
 
-def _faults(target: Told) -> Iterable[str]:
-    for finding in target.findings:
-        more = f" and {len(finding.layers) - 1} more" if len(finding.layers) > 1 else ""
-        where = f" at {_code(finding.layers[0], _NAME)}{more}" if finding.layers else ""
-        yield f"- {_code(target.name, _NAME)}: **{finding.kind}**{where}: {_text(finding.words)}"
-    if not target.findings and target.outcome is Outcome.FAILED:
-        yield _told(target)
-
-
-def _told(target: Told) -> str:
-    return f"- {_code(target.name, _NAME)}: **{_text(target.word)}**: {_text(target.reason)}"
+def _line(target: Told, finding: Finding) -> str:
+    more = f" and {len(finding.layers) - 1} more" if len(finding.layers) > 1 else ""
+    where = f" at {_code(finding.layers[0], _NAME)}{more}" if finding.layers else ""
+    return f"- {_code(target.name, _NAME)}: **{finding.kind}**{where}: {_text(finding.words)}"
 
 
 def _code(text: str, most: int) -> str:

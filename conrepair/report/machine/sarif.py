@@ -65,15 +65,11 @@ def sarif_text(result: AuditResult) -> str:
 
 
 def _results(target: Told) -> Iterator[dict[str, Any]]:
-    if target.outcome not in {Outcome.PASSED, Outcome.FAILED}:
-        return
-    findings = target.findings
-    if not findings and target.outcome is Outcome.FAILED:
-        findings = (Finding(kind=target.word, words=target.reason),)
-    undecided = target.word == Verdict.UNDECIDED
-    level = "note" if target.outcome is Outcome.PASSED else "warning" if undecided else "error"
-    for finding in findings:
-        yield _result(finding, target, level)
+    if target.outcome in {Outcome.PASSED, Outcome.FAILED}:
+        undecided = target.word == Verdict.UNDECIDED
+        level = "note" if target.outcome is Outcome.PASSED else "warning" if undecided else "error"
+        for finding in target.accused:
+            yield _result(finding, target, level)
 
 
 def _result(finding: Finding, target: Told, level: str) -> dict[str, Any]:

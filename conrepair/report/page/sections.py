@@ -70,7 +70,6 @@ class Section(PageCell):
         inputs: Those that differ most.
         suspects: The ranking; None where there's none.
         advice: Other ways to convert, in a line.
-        open: Whether it's unfolded.
     """
 
     row: Row
@@ -82,7 +81,6 @@ class Section(PageCell):
     inputs: ShownInputs | None = None
     suspects: Suspiciousness | None = None
     advice: str = ""
-    open: bool = False
 
 
 def sections(result: AuditResult, readable: Readable) -> list[Section]:
@@ -92,11 +90,10 @@ def sections(result: AuditResult, readable: Readable) -> list[Section]:
         result: Of any verb, or of an audit.
         readable: Where photos are looked for.
     """
-    rows = target_rows(result)
-    return [_section(row, result, readable, alone=len(rows) == 1) for row in rows]
+    return [_section(row, result, readable) for row in target_rows(result)]
 
 
-def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) -> Section:
+def _section(row: Row, result: AuditResult, readable: Readable) -> Section:
     found = row.localized.result
     notes = [*row_notes(row), *tests_of(row), *(found.notes if found is not None else ())]
     if row.mending is not None:
@@ -114,7 +111,6 @@ def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) 
         inputs=shown_inputs(row, result, readable),
         suspects=None if found is None else found.suspiciousness,
         advice=advice_line(row.repaired.advice),
-        open=alone,
     )
 
 
