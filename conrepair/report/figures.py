@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -66,9 +67,13 @@ class Figures:
 
     def told(self, words: str) -> str:
         """Words with figures in them, as `{error:.1e}`; "" where one of these wasn't measured."""
-        names = {name.partition(".")[0] for _, name, _, _ in string.Formatter().parse(words) if name}
-        known = {name: getattr(self, name) for name in names}
+        known = {name: getattr(self, name) for name in _names(words)}
         return "" if None in known.values() else words.format_map(known)
+
+
+@functools.cache
+def _names(words: str) -> frozenset[str]:
+    return frozenset(name.partition(".")[0] for _, name, _, _ in string.Formatter().parse(words) if name)
 
 
 def figures_of(comparison: Comparison | None, ran: Ran | None = None) -> Figures:

@@ -14,7 +14,6 @@ from conrepair.report.backend_matrix import backends_csv, matrices
 from conrepair.report.csv_text import csv_text
 from conrepair.report.encode import encode
 from conrepair.report.figures import figures_of
-from conrepair.report.localization.about import about_step
 from conrepair.report.localization.texts import step_texts
 from conrepair.report.machine.junit import junit_xml
 from conrepair.report.machine.markdown import summary_markdown
@@ -102,7 +101,7 @@ def texts_of(result: AuditResult, placed: AuditResult | None = None, readable: R
 
 def _of_localization(result: AuditResult, readable: Readable) -> dict[str, str]:
     row = result.rows[-1]
-    texts = {} if not row.localized.steps else step_texts(row.localized.steps[-1], about_step(row, result), readable)
+    texts = step_texts(row.localized.steps[-1], readable) if row.localized.steps else {}
     return texts | ({INPUTS: _inputs_csv(row.inputs)} if row.inputs else {})
 
 
@@ -118,11 +117,11 @@ def _of_audit(result: AuditResult, readable: Readable) -> dict[str, str]:
         texts |= {"verdicts.md": verdicts_markdown(result), "verdicts.csv": verdicts_csv(result)}
     folders = RowFolders(result.rows)
     for row in result.rows:
-        texts |= _of_row(row, result, folders, readable)
+        texts |= _of_row(row, folders, readable)
     return texts
 
 
-def _of_row(row: Row, result: AuditResult, folders: RowFolders, readable: Readable) -> dict[str, str]:
+def _of_row(row: Row, folders: RowFolders, readable: Readable) -> dict[str, str]:
     texts = {}
     if row.ran.artifact is not None:
         model = dataclasses.replace(row.ran.artifact, path=Path(row.ran.artifact.path).name)
@@ -130,10 +129,9 @@ def _of_row(row: Row, result: AuditResult, folders: RowFolders, readable: Readab
         texts[f"{folders.model(row)}/provenance.json"] = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
     if row.inputs:
         texts[f"{folders.run(row)}/{INPUTS}"] = _inputs_csv(row.inputs)
-    for place in range(len(row.localized.steps)):
-        folder, about = folders.localization(row, place), about_step(row, result, place)
-        for name, text in step_texts(row.localized.steps[place], about, readable).items():
-            texts[f"{folder}/{name}"] = text
+    for place, step in enumerate(row.localized.steps):
+        folder = folders.localization(row, place)
+        texts |= {f"{folder}/{name}": text for name, text in step_texts(step, readable).items()}
     if problems := list(filter(None, (row.problem, row.localized.problem, row.repaired.problem))):
         texts[folders.error(row)] = "\n".join(map(_problem, problems))
     return texts

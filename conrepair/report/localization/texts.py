@@ -11,7 +11,7 @@ from conrepair.localization.classic_analysis import classic_layer_analysis
 from conrepair.localization.result import LayerRow
 from conrepair.localization.suspiciousness import LayerSuspicion, Suspiciousness
 from conrepair.report.csv_text import csv_text
-from conrepair.report.localization.about import About, has_overlay
+from conrepair.report.localization.about import has_overlay
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.readable import Readable
 from conrepair.report.result import LocalizedStep
@@ -42,15 +42,14 @@ def _ranked(rank: int | None, layer: LayerSuspicion) -> list[object]:
     return [rank, layer.target_layer, layer.source_layer, *measured, layer.params_mean_diff, layer.reason]
 
 
-def step_texts(step: LocalizedStep, about: About, readable: Readable) -> dict[str, str]:
+def step_texts(step: LocalizedStep, readable: Readable) -> dict[str, str]:
     """layers.csv, error.svg, and Model Explorer's overlays of models that it opens.
 
     Where layers were ranked by their suspiciousness, ranking.csv has that, and layer_analysis.json as ConRepAIr
     writes it.
 
     Args:
-        step: What was found.
-        about: What was localized.
+        step: What was compared, and what was found.
         readable: Which models are read for overlays.
 
     Returns:
@@ -65,7 +64,7 @@ def step_texts(step: LocalizedStep, about: About, readable: Readable) -> dict[st
         texts["ranking.csv"] = _ranking_csv(result.suspiciousness)
         analysis = classic_layer_analysis(result.suspiciousness)
         texts["layer_analysis.json"] = json.dumps(analysis, indent=2, allow_nan=False) + "\n"
-    sides: tuple[tuple[Side, Model], ...] = (("source", about.source), ("target", about.target))
+    sides: tuple[tuple[Side, Model], ...] = (("source", step.compared.source), ("target", step.compared.target))
     for side, model in sides:
         data = overlay(model, result, side) if has_overlay(model) and readable.knows(model) else None
         if data is not None:
