@@ -107,13 +107,7 @@ class Changes:
             side: {"folder": str(run.folder), "command": run.command, "conrepair": run.versions.get("conrepair", "")}
             for side, run in (("before", self.before), ("after", self.after))
         }
-        rows = [
-            {
-                **{name: getattr(row, name) for name in ("sort", "name", "backend", "before", "after")},
-                "details": [vars(detail) for detail in row.details],
-            }
-            for row in self.rows
-        ]
+        rows = [vars(row) | {"details": list(map(vars, row.details))} for row in self.rows]
         return {"exit_code": self.exit_code, **runs, "rows": rows}
 
 

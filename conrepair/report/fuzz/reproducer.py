@@ -194,23 +194,16 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
     read = "outputs[name]"
     if not is_plain_border(case.model):
         head, read = head + _WIDENED, f"widened({read})"
+    known = vars(suspicion) | {"name": suspicion.output, "place": where, "read": read, "other": OTHER_THREADS}
     if suspicion.kind in OF_NUMBERS:
-        tail = _ANSWERS.format(
-            name=suspicion.output,
-            index=suspicion.index,
-            exact=suspicion.exact,
-            allowed=suspicion.allowed,
-            place=where,
-            read=read,
-        )
-        return _tidy(head + program + tail)
+        return _tidy(head + program + _ANSWERS.format_map(known))
     if trains:
         right = case.inputs.get(suspicion.output)  # a gradient looks like what it's of
     if suspicion.kind in {"shape", "type"} and right is not None:
         found, face = "list(there.shape)", repr(list(right.shape))
         if suspicion.kind == "type":
             found, face = "there.dtype.name", repr(np.dtype(right.dtype.str).name)  # as NumPy's files have it
-        return _tidy(head + program + _FACES.format(name=suspicion.output, found=found, face=face, place=where))
+        return _tidy(head + program + _FACES.format_map(known | {"found": found, "face": face}))
     if suspicion.kind == SLOWER and suspicion.given is not None and suspicion.exact is not None:
         plain = with_options(system, system.settings[system.plain], case)
         parts = _function("loaded", own) + _function("plain", system.program(plain))
@@ -226,17 +219,9 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         run = "run_otherwise"
         other = system.program(setting.with_options({**setting.options, "threads": OTHER_THREADS})).text
         indented += f"\n\ndef run_otherwise():\n{textwrap.indent(other, '    ')}"
-    if suspicion.kind == THREADS:
-        tail = _THREADS.format(
-            name=suspicion.output,
-            index=suspicion.index,
-            allowed=suspicion.allowed,
-            place=where,
-            read=read,
-            other=OTHER_THREADS,
-        )
-        return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
     tail = _TWICE if suspicion.kind in {"chance", "layout"} else _ENDS.format(run=run)
+    if suspicion.kind == THREADS:
+        tail = _THREADS.format_map(known)
     return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -142,8 +142,12 @@ def _figures(row: Row, found: Localization | None) -> tuple[Figure, ...]:
     if found is not None and measured.error is None:
         error, floor = Measure(found.output_error), Measure(found.output_floor)
         measured = replace(measured, error=error, floor=floor)
-    told = (Figure(*map(measured.told, words)) for words in _FIGURES)
-    return tuple(figure for figure in told if figure.value)[:3]
+    return _known(map(measured.told, words) for words in _FIGURES)
+
+
+def _known(told: Iterable[Iterable[str]]) -> tuple[Figure, ...]:
+    """The first three whose values are known, of values with a label and a note."""
+    return tuple(figure for figure in (Figure(*words) for words in told) if figure.value)[:3]
 
 
 def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
@@ -227,14 +231,12 @@ def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int,
     counts = Counter(str(row.verdict) for row in rows if row.verdict is not None)
     judged, looked = counts.total(), [row.localized.result for row in rows if row.localized.result is not None]
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    figures = [Figure(value=f"{judged - wrong} of {judged}", label="targets are right", note=verdicts)]
-    if looked:
-        faults = sum(len(found.faults) for found in looked)
-        note = f"{len(looked)} targets were looked into"
-        figures.append(Figure(value=str(faults), label="layers are at fault", note=note))
-    if errors:
-        figures.append(Figure(value=str(errors), label="without a verdict", note="see the errors below"))
-    if missing := sum(map(without_device, rows)):
-        figures.append(Figure(value=str(missing), label="without a device", note="not looked at"))
-    figures.append(Figure(value=f"{result.seconds:.0f} s", label="took the audit", note=f"{len(result.rows)} rows"))
-    return tuple(figures[:3])
+    faults = str(sum(len(found.faults) for found in looked))
+    told = (
+        (f"{judged - wrong} of {judged}", "targets are right", verdicts),
+        (faults if looked else "", "layers are at fault", f"{len(looked)} targets were looked into"),
+        (str(errors or ""), "without a verdict", "see the errors below"),
+        (str(sum(map(without_device, rows)) or ""), "without a device", "not looked at"),
+        (f"{result.seconds:.0f} s", "took the audit", f"{len(result.rows)} rows"),
+    )
+    return _known(told)
