@@ -82,9 +82,9 @@ def columns(results: Sequence[Measured]) -> list[_Column]:
 
 def lines(results: Sequence[Measured]) -> list[tuple[str, list[Measured | None]]]:
     """Each operator with what was measured of it, by column; None where nothing was."""
-    places = {(one.operator, one.system, one.dtype): one for one in results}
+    places, head = {(one.operator, one.system, one.dtype): one for one in results}, columns(results)
     return [
-        (operator, [places.get((operator, *column)) for column in columns(results)])
+        (operator, [places.get((operator, *column)) for column in head])
         for operator in dict.fromkeys(one.operator for one in results)
     ]
 

@@ -91,8 +91,8 @@ def _remarks(result: Localization, folder: Path | None, *, whole: bool) -> Itera
     if unmatched:
         yield Text(f"layers without a counterpart: {', '.join(unmatched)} (listed {where})", style="dim")
     for fault in result.latent[:_NAMES]:
-        where = _layers(fault.places)
-        yield Text(f"no input shows it: at {where}: {_sentence(fault.words, names_of_fault(fault))}")
+        words = _sentence(fault.words, names_of_fault(fault))
+        yield Text(f"no input shows it: at {_layers(fault.places)}: {words}")
     if len(result.latent) > _NAMES:
         yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, {where}", style="dim")
     if result.coverage is not None:

@@ -102,6 +102,10 @@ def test_it_promises_no_more_than_was_seen() -> None:
     assert "No difference that counts was found" not in text
     assert "Right on 8 inputs, but one layer differs where none of them shows it. `conrepair repair --latent`" in text
     assert f"no input shows it: at {hidden[0].target_layers[0]}: {hidden[0].evidence[0]}" in text.replace("`", "")
+    many = dataclasses.replace(result, latent=hidden * 5, notes=("a note",) * 5)
+    text = " ".join(" ".join(shown(many, about=about, folder=Path("/out"))).split())
+    assert "and 2 more that no input shows, in result.json" in text
+    assert "and 2 more notes in result.json" in text
 
 
 def test_names_are_shown_as_they_are_and_command_no_terminal() -> None:
