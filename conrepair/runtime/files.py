@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,10 @@ class HashedPath:
     sha256: str
 
 
+_LARGE = 16 << 20  # bytes from which on a file isn't hashed again as long as the system says that it's the same
+_TICK = 2_000_000_000  # nanoseconds; of the coarsest clock of a file system
+_HASHES: dict[_State, str] = {}
+
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_BYTES = 1 << 20
 _WRITING = ".conrepair-file-"  # releases that kept earlier outputs in such folders called them otherwise
@@ -59,11 +64,37 @@ def sha256_of(path: Path) -> str:
             if file.is_file():
                 digest.update(f"{file.relative_to(path).as_posix()}\0{sha256_of(file)}\n".encode())
         return digest.hexdigest()
-    digest = hashlib.sha256()
     with open_ordinary(path) as stream, at_work(f"the hash of {path.name}"):
+        known = _State.of(stream.fileno())
+        if known in _HASHES:
+            return _HASHES[known]
+        digest = hashlib.sha256()
         for block in blocks(stream):
             digest.update(block)
+        if known.settled and known == _State.of(stream.fileno()):
+            _HASHES[known] = digest.hexdigest()
     return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _State:
+    """What the system says of a file, which is another once somebody has written to it."""
+
+    device: int
+    number: int
+    size: int
+    written: int
+    changed: int
+
+    @staticmethod
+    def of(descriptor: int) -> _State:
+        found = os.fstat(descriptor)
+        return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it's worth knowing, and not of the last moment: two changes of one tick of the clock look alike."""
+        return self.size >= _LARGE and time.time_ns() - max(self.written, self.changed) > _TICK
 
 
 def canonical_json(value: Any) -> str:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -68,6 +69,22 @@ def test_the_hash_of_a_file(tmp_path: Path) -> None:
     assert sha256_of(tmp_path / "a") == hashlib.sha256(content).hexdigest()
     (tmp_path / "b").touch()
     assert sha256_of(tmp_path / "b") == hashlib.sha256(b"").hexdigest()
+
+
+def test_a_large_file_is_read_again_once_it_was_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_LARGE", 3)
+    path, read = tmp_path / "a", []
+    monkeypatch.setattr(files, "blocks", lambda stream: read.append(1) or iter([stream.read()]))
+    path.write_bytes(b"abcd")
+    assert sha256_of(path) == sha256_of(path)
+    assert len(read) == 2  # another change of this moment would look alike
+    monkeypatch.setattr(files, "_TICK", -1)
+    first = sha256_of(path)
+    assert sha256_of(path) == first
+    assert len(read) == 3
+    time.sleep(0.02)
+    path.write_bytes(b"abce")
+    assert sha256_of(path) == hashlib.sha256(b"abce").hexdigest()
 
 
 def test_the_hash_of_a_folder_depends_on_names_and_contents_alone(tmp_path: Path) -> None:
