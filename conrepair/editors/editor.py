@@ -256,6 +256,15 @@ class Editor(abc.ABC):
             The written model, with what is needed to load it.
         """
 
+    def save_changes(self, folder: Path, stem: str) -> Model:
+        """Write a model that is looked at and thrown away: formats that can leave out what wasn't changed do.
+
+        Args:
+            folder: As for `save`.
+            stem: As for `save`.
+        """
+        return self.save(folder, stem)
+
     def stored(self, node: Node, role: str, array: Array) -> list[Array]:
         """The arrays that a file has for a parameter, with other numbers.
 

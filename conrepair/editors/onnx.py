@@ -20,20 +20,22 @@ from conrepair.editors.onnx_graft import OnnxWriter, graft
 from conrepair.editors.onnx_grids import requantize, set_range
 from conrepair.editors.onnx_integers import is_of_integers, requantize_own, set_own
 from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, put_in_order, take_out
-from conrepair.editors.onnx_save import renew_types, save, with_sizes
+from conrepair.editors.onnx_save import renew_types, save, save_beside, with_sizes
 from conrepair.editors.onnx_write import become, bias_place, check_operands, check_required, set_input, write_input
 from conrepair.editors.operation import Operation
 from conrepair.editors.resizing import SHAPED
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
+from conrepair.frameworks.model import ChangedModel, Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS
 from conrepair.graph.sizes import without_sizes
 from conrepair.networks.onnx import OnnxNetwork, open_network
-from conrepair.networks.onnx_file import load_plain
+from conrepair.networks.onnx_file import load_plain, take_in
 from conrepair.networks.onnx_plain import batch_numbers, written_shapes
+from conrepair.onnx_passes.files import is_large
 from conrepair.onnx_passes.infer_shapes import contradiction
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.files import sha256_of
 
 
 def _opened(model: Model) -> tuple[OnnxNetwork, list[TensorSpec]]:
@@ -58,9 +60,9 @@ class OnnxEditor(Editor):
     as declared; of the batch, as one.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, known: tuple[OnnxNetwork, list[TensorSpec]] | None = None) -> None:
         super().__init__(model)
-        network, self._sizes = _opened(model)
+        network, self._sizes = self._known = known or _opened(model)
         self.graph = without_sizes(network.graph)
         self._origins = dict(network.origins)
         self._file = OnnxFile(Path(model.path), network.values)
@@ -70,6 +72,10 @@ class OnnxEditor(Editor):
         self._numbers: dict[tuple[str, str], Array] = {}
         self._instead: dict[str, onnx_ir.Value] = {}  # what stands for tensors by now
         self._reshaped = False
+
+    def again(self) -> OnnxEditor:
+        """See the base class; the network isn't read again."""
+        return OnnxEditor(self._model, self._known)
 
     def _set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant, which becomes the node's own; a quantized one keeps its scales."""
@@ -269,12 +275,25 @@ class OnnxEditor(Editor):
 
     def save(self, folder: Path, stem: str) -> Model:
         """A .onnx file, with `<name>.data` beside it where weights were outside before."""
-        path = folder / f"{stem}.onnx"
+        before, path = Path(self._model.path), folder / f"{stem}.onnx"
+        self._renew()
+        take_in(self._file.model, before)
+        save(self._file.model, path, before, self._file.border, external=self._file.external)
+        return Model("onnx", str(path), model_sha256(path), inputs=self._model.inputs)
+
+    def save_changes(self, folder: Path, stem: str) -> Model:
+        """A .onnx file whose weights are where they were, but for those that were changed."""
+        before, path = Path(self._model.path), folder / f"{stem}.onnx"
+        if before.is_symlink() or is_large(self._file.model, without_external=True):  # ONNX Runtime follows no link
+            return self.save(folder, stem)
+        self._renew()
+        save_beside(self._file.model, path, before, self._file.border)
+        return ChangedModel("onnx", str(path), sha256_of(path), inputs=self._model.inputs, of=str(before))
+
+    def _renew(self) -> None:
         if self._reshaped:
             renew_types(self._file.model)
             self._check_sizes()
-        save(self._file.model, path, Path(self._model.path), self._file.border, external=self._file.external)
-        return Model("onnx", str(path), model_sha256(path), inputs=self._model.inputs)
 
     # --- where things are -------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from conrepair.data.tensor_spec import TensorSpec, merge_declared
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.border import Border
 from conrepair.graph.layer_graph import Array
-from conrepair.networks.onnx_file import load_plain
+from conrepair.networks.onnx_file import is_outside, load_plain
 from conrepair.networks.onnx_source import written_nodes
 from conrepair.onnx_passes.defaults import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape
@@ -47,7 +47,7 @@ class OnnxFile:
         name_default_domain(self.model)
         self.values = {str(value.name): value for value in self._named()}
         self.external = any(
-            isinstance(value.const_value, onnx_ir.ExternalTensor)
+            is_outside(value.const_value, path)
             for graph in self.model.graphs()
             for value in graph.initializers.values()
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import onnx_ir
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.onnx_files.border import Border, written_border
+from conrepair.frameworks.onnx_files.light import read_light
 from conrepair.frameworks.proto_file import inner_graphs
 from conrepair.onnx_passes.files import is_large
 from conrepair.onnx_passes.infer_shapes import infer_shapes
@@ -37,24 +40,70 @@ def save(model: onnx_ir.Model, path: Path, before: Path, border: Border, *, exte
     """
     outside = f"{path.name}.data" if external or is_large(model) else None
     with whole_output(path) as temporary:
-        original = onnx.load(before, load_external_data=False)
-        with _undeclared(model, {value.name for value in original.graph.value_info}):
-            onnx_ir.save(model, temporary, external_data=outside)
-        _carry_over(original, temporary)
-        if border.values:
-            proto = onnx.load(temporary, load_external_data=False)
-            written_border(proto, border)
-            onnx.save(proto, temporary)
-        for whole in (False, True):
-            complaint = _complaint(temporary, whole=whole)
-            if complaint is not None and _complaint(before, whole=whole) is None:
-                raise NotEditableError(
-                    f"{path.name} would be no valid ONNX model with these changes: {complaint}. Change what "
-                    "else must fit these types and sizes too, or leave this change out."
-                )
+        _write(model, temporary, before, border, outside)
+        _check(temporary, path.name, before)
         data = temporary.parent / str(outside)
         if outside is not None and data.exists():  # small weights stay inside
             data.replace(path.parent / outside)
+
+
+def save_beside(model: onnx_ir.Model, path: Path, before: Path, border: Border) -> None:
+    """Write a model without the weights that are external: they stay where they are.
+
+    Args:
+        model: As for `save`.
+        path: As for `save`.
+        before: As for `save`.
+        border: As for `save`.
+
+    Raises:
+        NotEditableError: if a change made the model invalid.
+        StorageError: if it can't be written.
+    """
+    with whole_output(path) as temporary:
+        _write(model, temporary, before, border, None)
+        with tempfile.TemporaryDirectory(dir=temporary.parent) as room:
+            names = {str(tensor.location) for tensor in _weights(model) if isinstance(tensor, onnx_ir.ExternalTensor)}
+            for name in names:  # ONNX's checker wants them beside the model, and doesn't read them
+                stand_in = Path(room) / name
+                stand_in.parent.mkdir(parents=True, exist_ok=True)
+                with stand_in.open("wb") as file:
+                    file.truncate((before.parent / name).stat().st_size)
+            other = max(names, key=len, default="").replace("/", "-") + path.suffix  # which none of them has
+            shutil.copyfile(temporary, Path(room) / other)
+            _check(Path(room) / other, path.name, before)
+
+
+def _weights(model: onnx_ir.Model) -> Iterator[onnx_ir.TensorProtocol | None]:
+    for graph in model.graphs():
+        yield from (value.const_value for value in graph.initializers.values())
+
+
+def _write(model: onnx_ir.Model, path: Path, before: Path, border: Border, outside: str | None) -> None:
+    """Write a model with all that its file had; external weights go to `outside` if that's given."""
+    original, _ = read_light(before)
+    with _undeclared(model, {value.name for value in original.graph.value_info}):
+        onnx_ir.save(model, path, external_data=outside)
+    _carry_over(original, path)
+    if border.values:
+        proto = onnx.load(path, load_external_data=False)
+        written_border(proto, border)
+        onnx.save(proto, path)
+
+
+def _check(path: Path, name: str, before: Path) -> None:
+    """Refuse a written model that is invalid where the one before isn't.
+
+    Raises:
+        NotEditableError: with what ONNX says.
+    """
+    for whole in (False, True):
+        complaint = _complaint(path, whole=whole)
+        if complaint is not None and _complaint(before, whole=whole) is None:
+            raise NotEditableError(
+                f"{name} would be no valid ONNX model with these changes: {complaint}. Change what "
+                "else must fit these types and sizes too, or leave this change out."
+            )
 
 
 @contextlib.contextmanager

@@ -26,8 +26,10 @@ def model_files(path: Path) -> tuple[Path, ...]:
         return (path,)
     from google.protobuf.message import DecodeError
 
+    from conrepair.frameworks.onnx_files.light import read_light
+
     try:
-        proto = read_proto(path)
+        proto, _ = read_light(path)
     except (DecodeError, ValueError):
         return (path,)
     names = sorted(
@@ -59,6 +61,16 @@ def copy_model(path: Path, destination: Path) -> None:
     for file in others:
         copy_whole(file, destination.parent / file.relative_to(path.parent))
     copy_whole(main, destination)
+
+
+def move_model(path: Path, folder: Path) -> Path:
+    """Move a model to another folder of the same disk, where nothing has its names; returns where it's then."""
+    files = model_files(path)
+    for file in files:
+        place = folder / file.relative_to(path.parent)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file.rename(place)
+    return folder / path.name
 
 
 def place_model(path: Path, destination: Path) -> None:

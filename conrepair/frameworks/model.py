@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
@@ -77,6 +78,27 @@ class Model:
     def bare(self) -> Model:
         """Without how it came to be, which plays no role for what's done with it."""
         return dataclasses.replace(self, provenance=None)
+
+    @property
+    def origin(self) -> Path:
+        """The file that other files of it lie beside."""
+        return Path(self.path)
+
+
+@dataclass(frozen=True)
+class ChangedModel(Model):
+    """A changed copy of a model whose file holds what was changed alone: for a search, nothing that is kept.
+
+    Attributes:
+        of: Path of the model as it came, whose files hold all other weights.
+    """
+
+    of: str = ""
+
+    @property
+    def origin(self) -> Path:
+        """See the base class."""
+        return Path(self.of)
 
 
 _NARROW = {"int8", "uint8", "int4", "uint4", "int16", "uint16"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from conrepair.runtime.bounds import check_expansion
 from conrepair.runtime.errors import ModelLoadError
@@ -31,16 +31,26 @@ def read_proto(path: str | Path) -> onnx.ModelProto:
     """
     import onnx
 
-    try:
-        with open_ordinary(path, _LARGEST) as stream:
-            proto = onnx.load(stream, format="protobuf", load_external_data=False)
-    except NotOrdinaryError as error:
-        raise ModelLoadError(f"{error}: it's no ONNX model.") from error
-    _check_functions(path, proto)
+    with open_onnx(path) as stream:
+        proto = onnx.load(stream, format="protobuf", load_external_data=False)
+    check_functions(path, proto)
     return proto
 
 
-def _check_functions(path: str | Path, proto: onnx.ModelProto) -> None:
+def open_onnx(path: str | Path) -> BinaryIO:
+    """Open an ONNX file for reading.
+
+    Raises:
+        ModelLoadError: if it's larger than such a file can be; if it's no file.
+        OSError: if it can't be opened.
+    """
+    try:
+        return open_ordinary(path, _LARGEST)
+    except NotOrdinaryError as error:
+        raise ModelLoadError(f"{error}: it's no ONNX model.") from error
+
+
+def check_functions(path: str | Path, proto: onnx.ModelProto) -> None:
     """Refuse functions that come to too many operators where they're called, which ONNX Runtime writes out."""
     if not proto.functions:
         return

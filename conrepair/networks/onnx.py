@@ -159,7 +159,7 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> OnnxNetwork:
     tensors = (value.const_value for graph in source.model.graphs() for value in graph.initializers.values())
     numbers = (tensor for tensor in tensors if tensor is not None and tensor.dtype != onnx_ir.DataType.STRING)
     size = sum(tensor.nbytes for tensor in numbers)
-    plain = Sessions(source.path.parent, size)
+    plain = Sessions(source.origin.parent, size)
     try:
         sizes = follow_sizes(source)
         if complete_types(source, plain):

@@ -11,6 +11,7 @@ import onnx_ir
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.graph.operators import family
 from conrepair.networks.onnx_cut import cut, is_plain
+from conrepair.networks.onnx_file import unheld
 from conrepair.networks.onnx_session import Sessions
 from conrepair.networks.onnx_source import OnnxSource
 from conrepair.onnx_passes.defaults import attribute
@@ -50,8 +51,7 @@ class OnnxConstants:
         if name in self._kept:
             return self._kept[name]
         if value.const_value is not None:
-            array: Array = value.const_value.numpy()
-            return array
+            return np.require(unheld(value.const_value).numpy(), requirements="A")  # a file has it anywhere
         return self._computed([name])[0]
 
     def shape(self, value: onnx_ir.Value) -> tuple[int, ...]:

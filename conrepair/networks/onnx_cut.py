@@ -172,7 +172,7 @@ def _initializer(
         return proto
     proto = onnx.TensorProto(name=name, data_type=int(tensor.dtype), dims=tensor.shape.numpy())
     proto.data_location = onnx.TensorProto.EXTERNAL
-    location, offset = source.path.name, _NOWHERE
+    location, offset = source.origin.name, _NOWHERE
     if isinstance(tensor, onnx_ir.ExternalTensor):
         location, offset = str(tensor.location), tensor.offset or 0
     else:

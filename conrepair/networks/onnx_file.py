@@ -1,39 +1,29 @@
-"""Load an ONNX file without its weights: those are mapped, and were never on the heap.
-
-A message of protobuf holds what's in it as a whole, and for as long as any part of it is used. So weights are left
-out of it before it's parsed, and copied one by one into a file in which they are aligned, as kernels need them: in
-the model's own they begin anywhere.
-"""
+"""Load an ONNX file without its weights: those are mapped where they are, and were never on the heap."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnx_ir
 from onnx_ir.external_data import set_base_dir
 
 from conrepair.frameworks.onnx_files.border import Border, plain_border
+from conrepair.frameworks.onnx_files.light import IN_ITSELF, read_light
 from conrepair.frameworks.onnx_files.readable import as_read
-from conrepair.frameworks.proto_file import read_proto
-from conrepair.runtime.unnamed_file import UnnamedFile, map_file
-
-_LARGE = 1024  # bytes from which on a weight is mapped
-_MAPPED = "conrepair:mapped"  # stands for our own file where a tensor says in which one it is
-_NESTED = {"GraphProto", "NodeProto", "AttributeProto", "FunctionProto", "TensorProto"}
-_RAW_DATA = onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number
-_VARINT, _WIDE, _BYTES, _NARROW = 0, 1, 2, 5  # how protobuf writes a field
 
 _Attributes = onnx_ir.AttributeType
 
 
-def load_mapped(path: Path) -> tuple[onnx_ir.Model, Border]:
+def load_mapped(path: Path, folder: Path | None = None) -> tuple[onnx_ir.Model, Border]:
     """Load a file; weights that it keeps outside are mapped when they're read.
+
+    Args:
+        path: Of the file.
+        folder: Where those are; None: beside it.
 
     Returns:
         The model, whose inputs and outputs are tensors, and what they were.
@@ -41,15 +31,12 @@ def load_mapped(path: Path) -> tuple[onnx_ir.Model, Border]:
     Raises:
         Exception: of a type of onnx_ir's, protobuf's, or the file system's, if it's no model.
     """
-    weights = UnnamedFile()
-    with path.open("rb") as file:
-        content = _without_weights(map_file(file.fileno()), onnx.ModelProto.DESCRIPTOR, weights)
-    light = as_read(onnx.ModelProto.FromString(content))
+    light, mapped = read_light(path)
+    light = as_read(light)
     border = plain_border(light)
     model: onnx_ir.Model = onnx_ir.from_proto(light)
-    mapped = weights.mapped()
     _replace_tensors(model, lambda tensor: _in_memory(tensor, mapped))
-    set_base_dir(model.graph, path.parent)
+    set_base_dir(model.graph, path.parent if folder is None else folder)
     return model, border
 
 
@@ -57,105 +44,55 @@ def load_plain(path: Path) -> tuple[onnx_ir.Model, Border]:
     """Load a file to change it; sequences and narrow types stay what they are.
 
     Returns:
-        The model, that has no maps, and what they were.
+        The model, that has no maps, and what they were. The numbers of its main graph's large weights are external
+        ones, those that are in the file too: `take_in` has them as tensors of their own.
 
     Raises:
         Exception: as above.
     """
-    proto = read_proto(path)
-    border = plain_border(proto, whole=False)
-    model: onnx_ir.Model = onnx_ir.from_proto(proto)
+    light, mapped = read_light(path)
+    border = plain_border(light, whole=False)
+    model: onnx_ir.Model = onnx_ir.from_proto(light)
+    for value in model.graph.initializers.values():
+        value.const_value = _in_own_file(value.const_value, path)
+    _replace_tensors(model, lambda tensor: _in_memory(tensor, mapped))
     set_base_dir(model.graph, path.parent)
     return model, border
 
 
-@dataclass(frozen=True)
-class _Field:
-    """A field of a message that has a length: where it, its content, and what follows begin."""
+def unheld(tensor: Any) -> Any:
+    """A tensor whose numbers are mapped as long as somebody has them: an external one keeps them as long as it is."""
+    if not isinstance(tensor, onnx_ir.ExternalTensor):
+        return tensor
+    return onnx_ir.ExternalTensor(
+        tensor.location,
+        tensor.offset,
+        tensor.length,
+        tensor.dtype,
+        shape=tensor.shape,
+        name=str(tensor.name),
+        base_dir=tensor.base_dir,
+    )
 
-    number: int
-    start: int
-    begin: int
-    end: int
+
+def is_outside(tensor: Any, path: Path) -> bool:
+    """Whether a file's weight is in another file."""
+    return isinstance(tensor, onnx_ir.ExternalTensor) and tensor.location != path.name
 
 
-def _fields(message: memoryview) -> Iterator[_Field]:
-    """The fields of a message that have a length.
+def take_in(model: onnx_ir.Model, path: Path) -> None:
+    """Let weights that are in the file that a model was loaded from be none that are external to another, in place.
 
-    Raises:
-        ValueError: if these bytes are no message.
+    Args:
+        model: From `load_plain`.
+        path: Of the file.
     """
-    place = 0
-    while place < len(message):
-        start = place
-        tag, place = _varint(message, place)
-        kind = tag & 7
-        if kind == _VARINT:
-            _, place = _varint(message, place)
-        elif kind == _BYTES:
-            length, begin = _varint(message, place)
-            place = begin + length
-            yield _Field(tag >> 3, start, begin, place)
-        elif kind in {_WIDE, _NARROW}:
-            place += 8 if kind == _WIDE else 4
-        else:
-            raise ValueError(f"a field is written in an unknown way ({kind})")
-        if place > len(message):
-            raise ValueError("the file is cut off")
-
-
-def _varint(message: memoryview, place: int) -> tuple[int, int]:
-    """A number, and where what follows begins."""
-    value = 0
-    for position in range(place, min(place + 10, len(message))):
-        value |= (message[position] & 0x7F) << 7 * (position - place)
-        if message[position] < 0x80:
-            return value, position + 1
-    raise ValueError("the file is cut off")
-
-
-def _as_varint(value: int) -> bytes:
-    found = bytearray()
-    while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
-
-
-def _without_weights(message: memoryview, kind: Any, weights: UnnamedFile) -> bytes:
-    """A message whose large tensors, in whatever depth, say where in the other file their numbers are."""
-    result, done = bytearray(), 0
-    for field in _fields(message):
-        known = kind.fields_by_number.get(field.number)
-        inner = None if known is None else known.message_type
-        if inner is None or inner.name not in _NESTED or field.end - field.begin <= _LARGE:
-            continue
-        content = message[field.begin : field.end]
-        is_tensor = inner.name == "TensorProto"
-        light = _without_numbers(content, weights) if is_tensor else _without_weights(content, inner, weights)
-        result += message[done : field.start]
-        result += _as_varint(field.number << 3 | _BYTES) + _as_varint(len(light)) + light
-        done = field.end
-    result += message[done:]
-    return bytes(result)
-
-
-def _without_numbers(message: memoryview, weights: UnnamedFile) -> bytes:
-    """A tensor of which the numbers have gone to the other file, if they can be used as they're stored."""
-    raw = [field for field in _fields(message) if field.number == _RAW_DATA]
-    if len(raw) != 1 or raw[0].end - raw[0].begin <= _LARGE:
-        return bytes(message)
-    [field] = raw
-    rest = bytes(message[: field.start]) + bytes(message[field.end :])
-    light = onnx.TensorProto.FromString(rest)
-    if onnx_ir.DataType(light.data_type).bitwidth % 8:
-        return bytes(message)
-    numbers = message[field.begin : field.end]
-    light.data_location = onnx.TensorProto.EXTERNAL
-    for key, value in (("location", _MAPPED), ("offset", weights.append(numbers)), ("length", len(numbers))):
-        light.external_data.add(key=key, value=str(value))
-    return bytes(light.SerializeToString())
+    for value in model.graph.initializers.values():
+        tensor = value.const_value
+        if isinstance(tensor, onnx_ir.ExternalTensor) and not is_outside(tensor, path):
+            value.const_value = onnx_ir.Tensor(
+                tensor.numpy(), dtype=tensor.dtype, name=tensor.name, doc_string=tensor.doc_string
+            )
 
 
 def _replace_tensors(model: onnx_ir.Model, change: Callable[[Any], Any]) -> None:
@@ -172,13 +109,35 @@ def _replace_tensors(model: onnx_ir.Model, change: Callable[[Any], Any]) -> None
                 node.attributes[name] = onnx_ir.AttrTensors(name, [*map(change, attribute.as_tensors())])
 
 
+def _in_own_file(tensor: Any, path: Path) -> Any:
+    """A tensor as external to its own file, for one that has its numbers there.
+
+    Raises:
+        ValueError: if there are fewer or more than its shape says.
+    """
+    if not isinstance(tensor, onnx_ir.ExternalTensor) or tensor.location != IN_ITSELF:
+        return tensor
+    if tensor.length != tensor.nbytes:
+        raise ValueError(f"{tensor.name} has {tensor.length} bytes, and its shape asks for {tensor.nbytes}")
+    return onnx_ir.ExternalTensor(
+        path.name,
+        tensor.offset,
+        tensor.length,
+        tensor.dtype,
+        shape=tensor.shape,
+        name=tensor.name,
+        doc_string=tensor.doc_string,
+        metadata_props=dict(tensor.metadata_props),
+    )
+
+
 def _in_memory(tensor: Any, mapped: memoryview) -> Any:
     """A tensor over the mapped numbers, for one that has its numbers there.
 
     Raises:
         ValueError: if there are fewer or more than its shape says.
     """
-    if not isinstance(tensor, onnx_ir.ExternalTensor) or tensor.location != _MAPPED:
+    if not isinstance(tensor, onnx_ir.ExternalTensor) or tensor.location != IN_ITSELF:
         return tensor
     start, length = tensor.offset or 0, tensor.length or 0
     numbers = np.frombuffer(mapped[start : start + length], tensor.dtype.numpy()).reshape(tensor.shape.numpy())

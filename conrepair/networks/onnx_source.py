@@ -28,6 +28,7 @@ class OnnxSource:
 
     Attributes:
         path: Of the file.
+        origin: The file that its external files lie beside; itself, but for a changed copy.
         model: Its values have the types and shapes that follow from the sizes of the inputs.
         layers: What the file calls nodes that come from a function: as it calls the node that called it.
         written: What the file has in place of nodes that give a tensor instead of a map, by the tensor's name.
@@ -35,6 +36,7 @@ class OnnxSource:
     """
 
     path: Path
+    origin: Path
     model: onnx_ir.Model
     layers: Mapping[onnx_ir.Node, str] = field(default_factory=dict)
     written: Mapping[str, onnx_ir.Node] = field(default_factory=dict)
@@ -79,7 +81,7 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> OnnxSource:
         ConversionError: if its own functions can't be inlined.
     """
     with loading(model, "an ONNX model"):
-        loaded, border = load_mapped(Path(model.path))
+        loaded, border = load_mapped(Path(model.path), model.origin.parent)
     if not loaded.graph.outputs:
         raise load_error(model, "an ONNX model", ValueError("it has no outputs"))
     name_default_domain(loaded)
@@ -90,7 +92,7 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> OnnxSource:
     _hold_weights(loaded)
     _fix_sizes(loaded, inputs)
     infer_shapes(loaded)
-    return OnnxSource(Path(model.path), loaded, layers, written_nodes(border), border.keys)
+    return OnnxSource(Path(model.path), model.origin, loaded, layers, written_nodes(border), border.keys)
 
 
 def written_nodes(border: Border) -> dict[str, onnx_ir.Node]:

@@ -23,8 +23,14 @@ def save(model: onnx_ir.Model, path: Path) -> None:
     onnx_ir.save(model, path, external_data=f"{path.name}.data" if is_large(model) else None)
 
 
-def is_large(model: onnx_ir.Model) -> bool:
-    """Whether the weights are too many to keep them in the file."""
+def is_large(model: onnx_ir.Model, *, without_external: bool = False) -> bool:
+    """Whether the weights are too many to keep them in the file.
+
+    Args:
+        model: Which.
+        without_external: Leave out those that are in external files already.
+    """
     tensors = [value.const_value for graph in model.graphs() for value in graph.initializers.values()]
     numbers = (tensor for tensor in tensors if tensor is not None and tensor.dtype != onnx_ir.DataType.STRING)
-    return sum(tensor.nbytes for tensor in numbers) > _INSIDE
+    left_out = onnx_ir.ExternalTensor if without_external else ()
+    return sum(tensor.nbytes for tensor in numbers if not isinstance(tensor, left_out)) > _INSIDE

@@ -89,15 +89,21 @@ class Patch:
             resized = Patch(sizes).make(open_editor(model), Path(room), stem)
             return Patch(others).make(open_editor(resized), folder, stem)
 
-    def make(self, editor: Editor, folder: Path, stem: str) -> Model:
+    def make(self, editor: Editor, folder: Path, stem: str, *, whole: bool = True) -> Model:
         """The same, with an editor of the model, that's used up by that.
+
+        Args:
+            editor: Of the model as it came.
+            folder: Receives the copy.
+            stem: Its name without the suffix.
+            whole: Whether what isn't changed is written, too, where the format leaves a choice.
 
         Raises:
             NotEditableError: if its format can't express an edit.
         """
         for edit in self.of_file:
             edits.apply(edit, editor)
-        return editor.save(folder, stem)
+        return editor.save(folder, stem) if whole else editor.save_changes(folder, stem)
 
 
 def write_patch(

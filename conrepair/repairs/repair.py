@@ -14,8 +14,8 @@ from conrepair.data.pictures.recipe import recipe_fields, write_recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import Editor
 from conrepair.editors.operation import NotEditableError
-from conrepair.frameworks.identity import copy_model, model_sha256, place_model
-from conrepair.frameworks.model import Model
+from conrepair.frameworks.identity import model_sha256, move_model, place_model
+from conrepair.frameworks.model import ChangedModel, Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.record import graph_record
 from conrepair.localization.fed_model import FedModel
@@ -259,6 +259,9 @@ def _repaired(
                 patch, model, found = baked.patch, baked.model, baked.found
             except NotEditableError as error:
                 not_baked = str(error)
+        if isinstance(model, ChangedModel):
+            (room / "whole").mkdir()
+            model = patch.make(bench.editor.again(), room / "whole", STEM)
         unseen = unseen_samples(source, bench.target, options)
         right = list(unseen.answers(source, source.model))
         before = unseen.agreement(right, unseen.answers(target, target.model))
@@ -280,9 +283,7 @@ def _repaired(
         graphs = {}
         if model is not None:
             graphs[model.sha256] = graph_record(found.graph)  # as long as the candidate's file is there
-            path = folder / Path(model.path).name
-            copy_model(Path(model.path), path)
-            model = replace(model, path=str(path))
+            model = replace(model, path=str(move_model(Path(model.path), folder)))
         if patch.edits:
             edited = bench.target.model
             if searched.delivery is not None:

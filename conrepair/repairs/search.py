@@ -363,7 +363,7 @@ class _EditSearch:
             self.outcome.recalled += 1
             return None
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        made = self._tried(taken, lambda: patch_of(taken).make(self.bench.editor.again(), folder, STEM))
+        made = self._tried(taken, lambda: patch_of(taken).make(self.bench.editor.again(), folder, STEM, whole=False))
         if made is None:
             shutil.rmtree(folder)
         return None if made is None else Candidate(taken, made)

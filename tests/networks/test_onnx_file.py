@@ -68,7 +68,7 @@ def test_the_same_model(tmp_path: Path) -> None:
         np.testing.assert_array_equal(two.numpy(), one.numpy())
     mapped = [two.numpy() for _, two in pairs if isinstance(two, onnx_ir.Tensor)]
     assert len(mapped) >= 10
-    assert all(array.ctypes.data % 64 == 0 and not array.flags.writeable for array in mapped)
+    assert not any(array.flags.writeable for array in mapped)
     for model in (expected, loaded):
         model.graph.name = "g"
     assert onnx_ir.to_proto(loaded).SerializeToString() == onnx_ir.to_proto(expected).SerializeToString()

@@ -45,7 +45,7 @@ class Workbench:
         def proposals(region: Any, _editor: Any, _range: Any, sort: Any, _named: Any) -> Iterator[Proposal]:
             return (tuple(map(edit, nodes)) for nodes in proposed.get(f"{SORTS[id(sort)]} {region.name}", ()))
 
-        def make(patch: Patch, _editor: Any, folder: Path, stem: str) -> Model:
+        def make(patch: Patch, _editor: Any, folder: Path, stem: str, *, whole: bool) -> Model:
             nodes = " ".join(cast(Any, item).node for item in patch.edits)
             self.tried.append(nodes)
             for name in nodes.split():
