@@ -47,6 +47,12 @@ def model_files(path: Path) -> tuple[Path, ...]:
     return (path, *(file for file in found if file.is_file()))
 
 
+def model_bytes(path: Path) -> int:
+    """How much everything has that a model consists of."""
+    found = (item for part in model_files(path) for item in (part, *part.rglob("*")))
+    return sum(item.stat().st_size for item in found if item.is_file())
+
+
 def model_sha256(path: Path) -> str:
     """Hash everything that a model consists of."""
     files = model_files(path)

@@ -15,6 +15,7 @@ from typing import Any
 import onnxruntime
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.identity import model_bytes
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.onnx_files.border import Border, plain_border
 from conrepair.frameworks.onnx_files.file import STORED, describe_proto, read_valid, with_quantization
@@ -31,6 +32,7 @@ _LEVELS = {
 }
 _PLAIN = re.compile(r"tensor\((bool|string|float|float16|double|u?int(8|16|32|64)|complex(64|128))\)")
 _PROCESSOR = ("CPUExecutionProvider",)
+_LARGE = 1 << 30  # bytes of a model
 _NEVER = 4  # what's logged of a run stands in the error that it raises, too
 _AT_NODE = re.compile(
     r"while running (?P<operator>\w+) node\. Name:'(?P<name>.*?)' Status Message: (?P<why>.*)", re.DOTALL
@@ -54,6 +56,7 @@ class OnnxRunnable(Runnable):
         providers: Sequence[Any] = _PROCESSOR,
         *,
         threads: int = 0,
+        frugal: bool = False,
     ) -> None:
         """Load it.
 
@@ -63,9 +66,15 @@ class OnnxRunnable(Runnable):
             without: Names of optimizations that are left out of that level.
             providers: Who shall run operators, in order; ONNX Runtime leaves out those that it hasn't.
             threads: How many an operator may take; 0: one for each core.
+            frugal: Whether weights of large models are used where they're mapped, not as copies that are quicker or
+                in another type.
         """
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = _LEVELS[optimization]
+        if frugal and model_bytes(Path(model.path)) > _LARGE:
+            without = (*without, *(() if optimization == "disabled" else ("ConstantFolding",)))
+            options.enable_mem_pattern = options.enable_cpu_mem_arena = False
+            options.add_session_config_entry("session.disable_prepacking", "1")
         options.log_severity_level, options.intra_op_num_threads = _NEVER, threads
         # Waiting threads must not spin: the photos of the next batch are decoded meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -141,12 +150,12 @@ class OnnxFramework:
     def describe(self, model: Model) -> Description:
         """Describe from the file; weights in external files are counted, not read."""
         proto = read_valid(model)
-        runnable = OnnxRunnable(model)
+        runnable = OnnxRunnable(model, frugal=True)
         return describe_proto(proto, runnable.inputs, runnable.outputs)
 
     def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
         """A session as the file is written; the second opinion has every optimization enabled."""
-        return OnnxRunnable(model, "all" if second_opinion else "disabled")
+        return OnnxRunnable(model, "all" if second_opinion else "disabled", frugal=True)
 
 
 def _open(

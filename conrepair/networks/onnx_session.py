@@ -18,6 +18,7 @@ from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.words import lines_of
 
 _FATAL_ONLY = 4  # what can't be built is raised; printing it too helps nobody
+_LARGE = 1 << 30  # bytes of weights in a network from which on they don't get another type in an optimized session
 _PACKED = 32 << 20  # bytes of weights in a network up to which each session may have its own, packed copy
 
 
@@ -81,7 +82,10 @@ class Sessions:
                 options.add_initializer(name, value)
         try:
             session = onnxruntime.InferenceSession(
-                piece.proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                piece.proto.SerializeToString(),
+                options,
+                providers=["CPUExecutionProvider"],
+                disabled_optimizers=["ConstantFolding"] if self.optimized and self.weights > _LARGE else None,
             )
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:

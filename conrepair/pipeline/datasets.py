@@ -12,6 +12,7 @@ from conrepair.data.pictures.photos import Photo, read_photo_folder
 from conrepair.data.synthetic import SyntheticRange, in_words
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.data.tensors import sample_count
+from conrepair.frameworks.identity import model_bytes
 from conrepair.runtime.bounds import MOST_SAMPLES
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
@@ -178,6 +179,31 @@ def dataset_for(
             "answers and times are held in memory."
         )
     return synthetic(samples, SyntheticRange(seed, *ends, None, low is not None or high is not None))
+
+
+_USUAL = 5e8  # bytes of a model up to which as many inputs are drawn as for any other
+_FEWEST = 4  # a batch
+
+
+def fitting_count(usual: int, models: Sequence[Path]) -> int:
+    """How many inputs are drawn where nobody says it: of large models fewer, as each takes long.
+
+    Args:
+        usual: Of others.
+        models: Files and folders of all that run.
+    """
+    size = max(map(model_bytes, models))
+    if size <= _USUAL:
+        return usual
+    return min(usual, max(int(usual * _USUAL / size) // _FEWEST * _FEWEST, _FEWEST))
+
+
+def fewer_in_words(count: int, models: Sequence[Path]) -> str:
+    """That so many inputs are fewer than usual, for a person; "" where they aren't."""
+    size = max(map(model_bytes, models))
+    if size <= _USUAL:
+        return ""
+    return f"{count} inputs are drawn: the largest model has {size / 1e9:.1f} GB. --samples takes another number"
 
 
 def is_array_file(path: Path) -> bool:

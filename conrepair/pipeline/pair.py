@@ -18,7 +18,7 @@ from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
 from conrepair.localization.result import Localization
 from conrepair.localization.steps import attribute_steps
-from conrepair.pipeline.datasets import dataset_for
+from conrepair.pipeline.datasets import dataset_for, fewer_in_words, fitting_count
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.options import fitting_recipe, names_of, recipe_of
@@ -106,6 +106,8 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path()) -> Pair:
     recipe, target_recipe = recipe_of(options.recipe), recipe_of(options.target_recipe)
     _check(paths, data, has_recipe=target_recipe is not None)
     names = names_of(paths, numbered=not isinstance(options, Compare))
+    usual = data is None and options.samples is None
+    count = fitting_count(options.count, paths) if usual else options.count
     asked: dict[str, Any] = {
         "source": paths[0],
         "target": paths[-1],
@@ -116,7 +118,7 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path()) -> Pair:
         "recipe": recipe,
         "target_recipe": target_recipe,
         "inputs": declared,
-        "samples": options.count,
+        "samples": count,
         "seed": options.seed,
         "low": options.low,
         "high": options.high,
@@ -124,9 +126,11 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path()) -> Pair:
         "trust": options.trust or all(own for _, own in written),
     }
     dataset = dataset_for(
-        data, samples=options.count, seed=options.seed, low=options.low, high=options.high, limit=options.limit
+        data, samples=count, seed=options.seed, low=options.low, high=options.high, limit=options.limit
     )
     recipe, notes = fitting_recipe(names[0], dataset, recipe)
+    if usual and (words := fewer_in_words(count, paths)):
+        notes = [*notes, words]
     build = paths[-1] if is_build(paths[-1]) else None
     subjects = [
         Subject(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
-from conrepair.frameworks.identity import model_files
+from conrepair.frameworks.identity import model_bytes
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.repairs.outcomes import Storage
@@ -35,7 +35,7 @@ def storage_of(graph: LayerGraph, before: Model, after: Model) -> Storage | None
             kept = _quantized(open_editor(after).graph)
         except (NotEditableError, ConrepairError):  # what an editor can't open isn't counted
             return None
-    return Storage(held, kept, _size(before), _size(after))
+    return Storage(held, kept, model_bytes(Path(before.path)), model_bytes(Path(after.path)))
 
 
 def _quantized(graph: LayerGraph) -> int:
@@ -46,8 +46,3 @@ def _quantized(graph: LayerGraph) -> int:
             if few or (item.dtype in _WHOLE and len(item.shape) > 1):
                 found.add(item.name or (node.name, role))
     return len(found)
-
-
-def _size(model: Model) -> int:
-    found = (item for part in model_files(Path(model.path)) for item in (part, *part.rglob("*")))
-    return sum(item.stat().st_size for item in found if item.is_file())

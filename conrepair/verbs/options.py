@@ -236,6 +236,7 @@ class Pair(Fed):
 class Compare(Pair):
     """Of `compare`."""
 
+    samples: int | None = samples(32, ", fewer for models above 500 MB, and all of the data")
     batch_size: int = option(_BATCH, COUNT, default=16)
     static: bool = option(
         "Run nothing: prove by the files alone that both models compute the same in real numbers, or name the layers "
@@ -270,7 +271,7 @@ class Localize(Layers):
 
     of_data: ClassVar[int | None] = 32
 
-    samples: int | None = samples(32, "")
+    samples: int | None = samples(32, ", fewer for models above 500 MB")
     between: Sequence[Any] = option(
         "Models on the way from the source to the target, in order.",
         Value(arguments.MODELS, metavar="FILE", many=True),
@@ -293,7 +294,7 @@ class Repair(Layers):
     drawn: ClassVar[int] = 72
     of_data: ClassVar[int | None] = 72
 
-    samples: int | None = samples(72, "")
+    samples: int | None = samples(72, ", fewer for models above 500 MB")
     output: str | Path | None = option(
         "Folder for the repaired model, patch.json and result.json; without one they go with the result.",
         FOLDER,

@@ -171,3 +171,16 @@ def test_the_real_ones(tmp_path: Path) -> None:
     assert all(path.is_file() for path in found.photos)
     assert len(set(found.names)) == 71
     assert found.about == "zoo: photos (71, 20 labelled)"
+
+
+def test_of_large_models_fewer_inputs_are_drawn(tmp_path: Path) -> None:
+    small, *large = (tmp_path / f"{size}.tflite" for size in (1, 600, 2_000, 14_000))  # MB
+    for path in (small, *large):
+        with path.open("wb") as file:
+            file.truncate(int(path.stem) * 1_000_000)
+    assert [datasets.fitting_count(32, [small, path]) for path in (small, *large)] == [32, 24, 8, 4]
+    assert datasets.fitting_count(2, [small, *large]) == 2
+    assert datasets.fewer_in_words(32, [small]) == ""
+    assert datasets.fewer_in_words(8, [small, large[1]]).startswith(
+        "8 inputs are drawn: the largest model has 2.0 GB"
+    )
