@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from conrepair.graph.layer_graph import Array
+from conrepair.data.tensor_spec import numpy_dtype
+from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.networks.network import Network, Segment
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.memory import return_freed
 
 _MUCH = 512 << 20  # bytes that the activations of a network have together
+_WEIGHTS = 512 << 20  # bytes of weights that a piece reads, where it can be less than all
 _LEAST = 32 << 20  # bytes; smaller pieces would save no memory worth the name
 
 _Item = TypeVar("_Item")
@@ -132,11 +135,29 @@ class _Segment:
 
 
 def _groups(network: Network, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Neighbours in the graph's order, as many as the limit allows; tensors of unknown size count as the largest."""
+    """Neighbours in the graph's order, as many as the limits allow; tensors of unknown size count as the largest."""
     tensors = network.graph.tensors
     largest = max((tensor.nbytes or 0 for tensor in tensors.values()), default=0)
     sizes = {name: tensors[name].nbytes for name in sorted(wanted, key=network.graph.order.__getitem__)}
-    return packed([(name, largest if size is None else size) for name, size in sizes.items()], max(largest, _LEAST))
+    held = _weights_up_to(network.graph)
+    before = 0
+    named = [(name, largest if size is None else size) for name, size in sizes.items()]
+    for group in packed(named, max(largest, _LEAST)):
+        read = []
+        for name in group:
+            read.append((name, held.get(name, 0) - before))
+            before = held.get(name, 0)
+        yield from packed(read, _WEIGHTS)
+
+
+def _weights_up_to(graph: LayerGraph) -> Mapping[str, int]:
+    """The bytes of the weights that are read up to each tensor, in the graph's order."""
+    found, total = {}, 0
+    for node in graph.nodes:
+        for item in node.parameters.values():
+            total += math.prod(item.shape) * (item.bits or 8 * numpy_dtype(item.dtype).itemsize) // 8
+        found.update(dict.fromkeys(node.outputs, total))
+    return found
 
 
 def packed(items: Iterable[tuple[_Item, int]], limit: int) -> Iterator[tuple[_Item, ...]]:
