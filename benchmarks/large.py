@@ -81,7 +81,6 @@ class _Writing:
 
     decoder: Decoder
     path: Path
-    wrong: str = ""
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     tensors: list[onnx.TensorProto] = field(default_factory=list)
     size: int = 0
@@ -102,8 +101,7 @@ class _Writing:
         """Add random numbers in the decoder's floating-point type."""
         kind = _TYPES[self.decoder.dtype]
         dtype = helper.tensor_dtype_to_np_dtype(kind)
-        factor = scale * (_FAULT if name == self.wrong else 1.0)
-        rows = (factor * rows + offset for rows in self._drawn(name, math.prod(dims)))
+        rows = (scale * rows + offset for rows in self._drawn(name, math.prod(dims)))
         return self._outside(name, kind, dims, (item.astype(dtype) for item in rows))
 
     def product(self, name: str, value: str, rows: int, columns: int) -> str:
@@ -116,11 +114,7 @@ class _Writing:
         codes = (item[0::2] | item[1::2] << 4 for item in packed)
         dims = (columns, blocks, _BLOCK // 2)
         inputs = [value, self._outside(weight, TensorProto.UINT8, dims, codes)]
-        factor = _FAULT if weight == self.wrong else 1.0
-        drawn = (
-            0.3 * factor * scale * (1 + 0.1 * np.abs(item))
-            for item in self._drawn(f"{name}.scales", columns * blocks)
-        )
+        drawn = (0.3 * scale * (1 + 0.1 * np.abs(item)) for item in self._drawn(f"{name}.scales", columns * blocks))
         scales = (item.astype(np.float32) for item in drawn)
         inputs.append(self._outside(f"{name}.scales", TensorProto.FLOAT, (columns * blocks,), scales))
         sizes = {"K": rows, "N": columns, "bits": 4, "block_size": _BLOCK}
@@ -148,15 +142,45 @@ class _Writing:
         return name
 
 
-def write_decoder(decoder: Decoder, path: Path, wrong: str = "") -> None:
+def write_wrong(source: Path, path: Path, weight: str) -> None:
+    """Write a copy of a decoder, of which one weight is too large.
+
+    Args:
+        source: Of the right one, with its weights beside it.
+        path: Of the copy.
+        weight: Its name.
+    """
+    model = onnx.load(source, load_external_data=False)
+    data = path.with_suffix(".data")
+    shutil.copyfile(source.with_suffix(".data"), data)
+    for tensor in model.graph.initializer:
+        said = {entry.key: entry for entry in tensor.external_data}
+        if said:
+            said["location"].value = data.name
+        if tensor.name == weight:
+            dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+            with data.open("r+b") as file:
+                file.seek(int(said["offset"].value))
+                numbers = np.frombuffer(file.read(int(said["length"].value)), dtype)
+                file.seek(int(said["offset"].value))
+                file.write((_FAULT * numbers).astype(dtype).tobytes())
+    onnx.save(model, path)
+
+
+def put_inside(path: Path) -> None:
+    """Put a decoder's weights into its file."""
+    onnx.save(onnx.load(path), path)
+    path.with_suffix(".data").unlink()
+
+
+def write_decoder(decoder: Decoder, path: Path) -> None:
     """Write a decoder.
 
     Args:
         decoder: Which.
-        path: Of the .onnx file; weights go beside it, or into it.
-        wrong: Name of a weight that is written wrong; "" for none.
+        path: Of the .onnx file; weights go beside it.
     """
-    out = _Writing(decoder, path, wrong)
+    out = _Writing(decoder, path)
     width, tokens, kind = decoder.width, decoder.tokens, _TYPES[decoder.dtype]
     dtype = helper.tensor_dtype_to_np_dtype(kind)
     out.small("mask", np.triu(np.full((tokens, tokens), -1e4, dtype), 1))
@@ -178,9 +202,6 @@ def write_decoder(decoder: Decoder, path: Path, wrong: str = "") -> None:
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
     onnx.save(model, path)
-    if decoder.inside:
-        onnx.save(onnx.load(path), path)
-        path.with_suffix(".data").unlink()
 
 
 def _normal(out: _Writing, name: str, state: str) -> str:
@@ -371,10 +392,13 @@ def main() -> int:
 def _make(decoder: Decoder, folder: Path) -> int:
     """Write both files where they aren't; returns the bytes of one."""
     folder.mkdir(parents=True, exist_ok=True)
-    wrong = f"layer{decoder.layers // 2}.up.weight"
-    for name, at_fault in ((SOURCE, ""), (WRONG, wrong)):
-        if not (folder / name).exists():
-            write_decoder(decoder, folder / name, at_fault)
+    source, wrong = folder / SOURCE, folder / WRONG
+    if not wrong.exists():
+        write_decoder(decoder, source)
+        role = "scales" if decoder.dtype == "4 bits" else "weight"
+        write_wrong(source, wrong, f"layer{decoder.layers // 2}.up.{role}")
+        for path in (source, wrong) if decoder.inside else ():
+            put_inside(path)
     return sum(item.stat().st_size for item in folder.glob(f"{Path(SOURCE).stem}.*"))
 
 
