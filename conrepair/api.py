@@ -14,29 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from conrepair.engine.session import Session
-from conrepair.frameworks.detect import detect_framework
-from conrepair.frameworks.model import Description
 from conrepair.intake.arguments import flag
 from conrepair.intake.arguments import path as a_path
-from conrepair.intake.models import model_file
-from conrepair.pipeline.declared_inputs import input_specs
-from conrepair.pipeline.described import read_file
-from conrepair.pipeline.model_inputs import check_inputs_file, model_inputs, save_inputs
-from conrepair.pipeline.options import backend_of, slug
-from conrepair.pipeline.pair import compare_pair, localize_pair, pair_of, repair_pair
-from conrepair.pipeline.settings import conversion_settings
-from conrepair.pipeline.single import conversion_of, convert_model, execute_model, execution_of, inputs_of
-from conrepair.pipeline.stages.compilation import build_model
-from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.pipeline.systems.tracing import trace_file
-from conrepair.report.built import Built
-from conrepair.report.result import AuditResult
-from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
-from conrepair.report.tracing.folder import TracedModel
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.verbs.generate import OneByOne
@@ -44,8 +23,15 @@ from conrepair.verbs.option import takes
 from conrepair.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Loaded, Localize, Repair
 from conrepair.verbs.trace import Trace
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a verb needs is imported when it's called: a program that names this module starts at once
+    import numpy.typing as npt
+
+    from conrepair.frameworks.model import Description
     from conrepair.generate.generated import Generated
+    from conrepair.report.built import Built
+    from conrepair.report.result import AuditResult
+    from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
+    from conrepair.report.tracing.folder import TracedModel
 
 __all__ = [
     "audit",
@@ -61,7 +47,7 @@ __all__ = [
     "trace",
 ]
 
-Value = TypeVar("Value", Built, Compared, Converted, Executed, Repaired, TracedModel)
+Value = TypeVar("Value", "Built", "Compared", "Converted", "Executed", "Repaired", "TracedModel")
 
 
 @takes(Compare)
@@ -74,6 +60,8 @@ def compare(options: Compare) -> Compared:
     Raises:
         ConrepairError: if a model or the data is unusable, with what to do.
     """
+    from conrepair.pipeline.pair import compare_pair, pair_of
+
     with _Opened(options) as opened:
         done = compare_pair(pair_of(options, opened.given), opened.session)
         if done.verdict is None and done.problem is not None:  # else `verdict != "faulty"` passes for want of one
@@ -91,6 +79,8 @@ def localize(options: Localize) -> Localized:
     Raises:
         ConrepairError: if a model or the data is unusable, with what to do.
     """
+    from conrepair.pipeline.pair import localize_pair, pair_of
+
     with _Opened(options) as opened:
         return localize_pair(pair_of(options, opened.given), opened.session)
 
@@ -105,6 +95,8 @@ def repair(options: Repair) -> Repaired:
     Raises:
         ConrepairError: if a model can't be loaded or looked into; with an output also where it can't be edited.
     """
+    from conrepair.pipeline.pair import repair_pair, pair_of
+
     with _Opened(options) as opened:
         done = repair_pair(pair_of(options, opened.given), opened.session)
         return opened.kept(done) if options.output is None else done.save(options.output)
@@ -120,6 +112,9 @@ def convert(options: Convert) -> Converted:
     Raises:
         ConrepairError: if there's no route, or nothing came of it.
     """
+    from conrepair.pipeline.settings import conversion_settings
+    from conrepair.pipeline.single import conversion_of, convert_model
+
     with _Opened(options) as opened:
         subject, notes = conversion_of(options, opened.given)
         done = opened.kept(convert_model(subject, conversion_settings(options), opened.session, notes))
@@ -138,7 +133,13 @@ def build(options: Build) -> Built:
     Raises:
         ConrepairError: if an option is wrong, or it can't be compiled.
     """
-    from conrepair.pipeline.from_config import named_choice  # only compilers need those types
+    from conrepair.frameworks.detect import detect_framework
+    from conrepair.intake.models import model_file
+    from conrepair.pipeline.declared_inputs import input_specs
+    from conrepair.pipeline.from_config import named_choice
+    from conrepair.pipeline.options import slug
+    from conrepair.pipeline.stages.compilation import build_model
+    from conrepair.pipeline.subject import OnDisk, Subject
 
     compiler, declared = named_choice("tvm", options.compiler, Path.cwd()), input_specs(options.inputs)
     with _Opened(options) as opened:
@@ -162,6 +163,9 @@ def execute(options: Execute) -> Executed:
     Raises:
         ConrepairError: if it can't be run.
     """
+    from conrepair.pipeline.options import backend_of
+    from conrepair.pipeline.single import execute_model, execution_of
+
     backend = options.backend
     if options.tvm is not None and backend != "tvm":
         raise UsageError(f"tvm is given, and the backend is {backend}. Give backend='tvm', or leave tvm out.")
@@ -182,6 +186,11 @@ def inputs(options: Inputs) -> dict[str, npt.NDArray[Any]]:
     Raises:
         ConrepairError: if the model can't be loaded, or the data doesn't fit it.
     """
+    import numpy as np
+
+    from conrepair.pipeline.model_inputs import check_inputs_file, model_inputs, save_inputs
+    from conrepair.pipeline.single import inputs_of
+
     if options.output is not None:
         check_inputs_file(Path(options.output).absolute(), force=False)
     with _Opened(options) as opened:
@@ -200,6 +209,10 @@ def inspect(options: Inspect) -> Description:
     Raises:
         ConrepairError: if it can't be loaded.
     """
+    from conrepair.intake.models import model_file
+    from conrepair.pipeline.declared_inputs import input_specs
+    from conrepair.pipeline.described import read_file
+
     declared = input_specs(options.inputs)
     with _Opened(options) as opened:
         path, own = model_file(options.model, opened.given, inputs=declared)
@@ -218,6 +231,8 @@ def trace(options: Trace) -> TracedModel:
     Raises:
         ConrepairError: if the model isn't ONNX, can't be run or searched, or a system doesn't exist.
     """
+    from conrepair.pipeline.systems.tracing import trace_file
+
     with _Opened(options) as opened:
         return opened.kept(trace_file(options, opened.session, opened.given))
 
@@ -285,6 +300,8 @@ class _Opened:
         self._in_process, self._quiet = options.in_process, not options.progress
 
     def __enter__(self) -> _Opened:
+        from conrepair.engine.session import Session
+
         room = self._stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
         self._work = contextlib.ExitStack()
         self.session = self._work.enter_context(Session(room, in_process=self._in_process, quiet=self._quiet))
