@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError, ConversionError
@@ -57,8 +56,13 @@ def arithmetic(*, fast_math: bool) -> Iterator[None]:
         fast_math: Which. Without it there must be an nvcc.
     """
     path = os.pathsep.join([str(Path(find_compiler() or "").parent), os.environ.get("PATH", "")])
-    with mock.patch.dict(os.environ, {} if fast_math else {**EXACT, "PATH": path}):
+    before = dict(os.environ)
+    os.environ.update({} if fast_math else {**EXACT, "PATH": path})
+    try:
         yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def compile_source(folder: Path, target: TargetText) -> dict[str, Any] | None:
