@@ -6,18 +6,18 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
-
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
-from rich.progress import TimeElapsedColumn as Elapsed
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from conrepair.runtime.heartbeat import at_work
 from conrepair.runtime.standing import StageStanding, Standing, duration, elsewhere
-from conrepair.runtime.terminal import FILE_WIDTH, SafeConsole
 from conrepair.runtime.words import harmless
+
+if TYPE_CHECKING:  # workers, which show nothing, needn't load rich
+    from rich.console import Console
+
+    from conrepair.runtime.bars import Bars
 
 _LOG = logging.getLogger("conrepair")
 _LINE_SECONDS, _PAGE_SECONDS = 30.0, 5.0  # between what's said of other machines, and between two states of a page
@@ -25,11 +25,15 @@ _LINE_SECONDS, _PAGE_SECONDS = 30.0, 5.0  # between what's said of other machine
 
 def output_console() -> Console:
     """The console of results (standard output); honours NO_COLOR."""
+    from conrepair.runtime.terminal import FILE_WIDTH, SafeConsole
+
     return SafeConsole(highlight=False, width=None if sys.stdout.isatty() else FILE_WIDTH)
 
 
 def error_console() -> Console:
     """The console of progress and errors (standard error); honours NO_COLOR."""
+    from conrepair.runtime.terminal import FILE_WIDTH, SafeConsole
+
     return SafeConsole(stderr=True, highlight=False, width=None if sys.stderr.isatty() else FILE_WIDTH)
 
 
@@ -38,14 +42,20 @@ def say(text: str) -> None:
     sys.stdout.write(f"{harmless(text)}\n")
 
 
-class _Bars(Progress):
-    """With a line of the machines that do the jobs, where others do."""
+class _NoBars:
+    """Shows nothing, where nobody watches."""
 
-    def get_renderables(self) -> Iterable[RenderableType]:
-        """What is shown."""
-        yield from super().get_renderables()
-        if (machines := elsewhere()) is not None:
-            yield Text(harmless(machines.words), style="dim")
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End."""
+
+    def add_task(self, *_: Any, **__: Any) -> Any:
+        """A bar, of which `update` wants to know."""
+
+    def update(self, *_: Any, **__: Any) -> None:
+        """How far a bar is."""
 
 
 class ProgressDisplay:
@@ -59,24 +69,16 @@ class ProgressDisplay:
     """
 
     def __init__(self, *, quiet: bool = False, page: Callable[[Standing], None] | None = None) -> None:
-        self._console = error_console()
-        self._bars = self._console.is_terminal and not quiet
-        self._lines = not self._bars and not quiet
+        self._console = None if quiet else error_console()
+        self._lines = self._console is not None and not self._console.is_terminal
         self._page, self._stages = page, list[Stage]()
         self._said = self._paged = time.monotonic()
-        self._progress = _Bars(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            Elapsed(),
-            TextColumn("{task.fields[left]}", style="dim", markup=False),
-            TextColumn("{task.fields[detail]}", style="dim", markup=False),
-            console=self._console,
-            transient=True,
-            disable=not self._bars,
-        )
-        self._transfers: dict[str, TaskID] = {}
+        self._progress: Bars | _NoBars = _NoBars()
+        if self._console is not None and not self._lines:
+            from conrepair.runtime.bars import Bars
+
+            self._progress = Bars(self._console)
+        self._transfers: dict[str, Any] = {}
         self._depth = 0
 
     def __enter__(self) -> ProgressDisplay:
@@ -94,8 +96,11 @@ class ProgressDisplay:
     def note(self, text: str) -> None:
         """Say something that is worth a line of its own, unless nobody wants to hear."""
         _LOG.info("%s", text)
-        if self._bars or self._lines:
-            self._console.print(text)
+        self._say(text)
+
+    def _say(self, line: str) -> None:
+        if self._console is not None:
+            self._console.print(line)
 
     def transfer(self, name: str, done: int, total: int) -> None:
         """Show a download as a bar of its own, in KiB; it goes when it's complete.
@@ -107,7 +112,7 @@ class ProgressDisplay:
         """
         if name not in self._transfers:
             if self._lines:
-                self._console.print(f"fetch {name}")
+                self._say(f"fetch {name}")
             self._transfers[name] = self._progress.add_task(f"fetch {name} (KiB)", detail="", left="")
         self._progress.update(
             self._transfers[name], completed=done >> 10, total=total >> 10 or None, visible=done != total
@@ -136,7 +141,7 @@ class ProgressDisplay:
 
         def tell(detail: str) -> None:
             if lines and long:
-                self._console.print(f"{name}: {stage.done} of {total}, {detail}")
+                self._say(f"{name}: {stage.done} of {total}, {detail}")
             self._tell_elsewhere(stage)
 
         task = self._progress.add_task(name, total=total, completed=done, detail="", left="")
@@ -149,7 +154,7 @@ class ProgressDisplay:
         finally:
             self._progress.update(task, visible=False)
         if lines and not long:
-            self._console.print(f"{name}: {stage.done} of {total}")
+            self._say(f"{name}: {stage.done} of {total}")
 
     def _tell_elsewhere(self, stage: Stage) -> None:
         """Say how far other machines are, unless that was said a moment ago."""
@@ -159,7 +164,7 @@ class ProgressDisplay:
         if self._lines and now - self._said > _LINE_SECONDS:
             self._said, at = now, stage.standing
             left = "" if at.left is None else f", about {duration(at.left)} left"
-            self._console.print(f"{at.name}: {at.done} of {at.total}{left}; {machines.words}")
+            self._say(f"{at.name}: {at.done} of {at.total}{left}; {machines.words}")
         if self._page is not None and now - self._paged > _PAGE_SECONDS:
             self._page(Standing(tuple(item.standing for item in self._stages), machines))
             self._paged = time.monotonic()
@@ -169,7 +174,7 @@ class Stage:
     """The bar of one stage."""
 
     def __init__(
-        self, progress: Progress, task: object, tell: Callable[[str], None], name: str, total: int, done: int
+        self, progress: Bars | _NoBars, task: Any, tell: Callable[[str], None], name: str, total: int, done: int
     ) -> None:
         """Begin.
 
@@ -199,7 +204,7 @@ class Stage:
         self._ended = time.monotonic()
         left = self.standing.left
         told = f"{duration(left)} left" if left else ""
-        self._progress.update(self._task, advance=steps, detail=detail, left=told)  # type: ignore[arg-type]
+        self._progress.update(self._task, advance=steps, detail=detail, left=told)
         self._tell(detail)
         if self._name:
             _LOG.info("%s: %d done%s", self._name, self.done, f", {detail}" if detail else "")
@@ -209,4 +214,4 @@ class Stage:
         if self._name and detail != self._shown:
             self._shown = detail
             _LOG.info("%s: %s", self._name, detail)
-        self._progress.update(self._task, detail=detail)  # type: ignore[arg-type]
+        self._progress.update(self._task, detail=detail)

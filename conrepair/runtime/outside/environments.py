@@ -21,13 +21,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 
 from conrepair.runtime.errors import ToolEnvironmentError, UsageError
 from conrepair.runtime.files import canonical_json, make_folder, write_json
 from conrepair.runtime.locks import lock
-from conrepair.runtime.progress import ProgressDisplay
+
+if TYPE_CHECKING:
+    from conrepair.runtime.progress import ProgressDisplay
 
 PINNED_PYTHON = (3, 11)
 """The Python that the pins of all environments are for."""
