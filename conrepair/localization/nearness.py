@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from conrepair.localization.layout import Layout, Shape, layouts
 from conrepair.localization.numbers import pairing
@@ -19,7 +18,7 @@ from conrepair.localization.samples import SEED, Matrix, Places, Samples, drawn,
 _DIRECTIONS = 16  # that values are projected on
 _NOTHING = -1e3  # where tensors of zeros are, and nothing else
 _MOST, _MOST_FAR = 64, 16  # neighbours of a tensor that are looked at: of more that are the same, those at its place
-_CHUNK = 1 << 21  # elements at a time
+_CHUNK, _CACHED = 1 << 21, 1 << 14  # elements at a time, and such as a processor's cache keeps
 
 Window = tuple[float, float]
 
@@ -43,8 +42,7 @@ class Near:
     choices: list[Layout]
 
 
-class _Tree(NamedTuple):
-    tree: scipy.spatial.cKDTree
+class _Group(NamedTuple):
     points: Matrix
     places: Places
     window: Window | None
@@ -53,8 +51,8 @@ class _Tree(NamedTuple):
 class Nearness:
     """Finds the tensors of other networks that are near one's.
 
-    Values are projected on a few random directions (Johnson and Lindenstrauss), in which a k-d tree finds neighbours;
-    only those are compared.
+    Values are projected on a few random directions (Johnson and Lindenstrauss); only those that are neighbours there
+    are compared.
     """
 
     def __init__(self, sources: Samples, reach: float, *, hidden: bool) -> None:
@@ -68,7 +66,7 @@ class Nearness:
         self._sources, self._reach, self._hidden = sources, reach, hidden
         self._scale = reach if math.isfinite(reach) else pairing.EQUAL
         self._most = _MOST if math.isfinite(reach) else _MOST_FAR
-        self._trees: dict[Shape, list[_Tree]] = {}
+        self._groups: dict[Shape, list[_Group]] = {}
 
     def pairs(self, targets: Samples) -> Near:
         """Find them.
@@ -81,19 +79,19 @@ class Nearness:
         for shape, ours in self._sources.by_shape.items():
             for other, theirs in targets.by_shape.items():
                 for layout in layouts(shape, other):
-                    for tree in self._of(shape, ours):
-                        others = _points(targets, theirs, positions_of(layout), tree.window, self._scale)
-                        one, two = _neighbours(tree, others, pairing.RADIUS * self._reach, self._most)
-                        rows, columns = tree.places[one], theirs[two]
+                    for group in self._of(shape, ours):
+                        others = _points(targets, theirs, positions_of(layout), group.window, self._scale)
+                        one, two = _neighbours(group.points, others, pairing.RADIUS * self._reach, self._most)
+                        rows, columns = group.places[one], theirs[two]
                         error = _exact(self._sources, targets, rows, columns, layout, hidden=self._hidden)
                         near = (error < self._reach) | math.isinf(self._reach)
                         parts.append((rows[near], columns[near], error[near], len(choices)))
                     choices.append(layout)
         return _best(parts, choices, len(targets.names))
 
-    def _of(self, shape: Shape, ours: Places) -> list[_Tree]:
+    def _of(self, shape: Shape, ours: Places) -> list[_Group]:
         """The tensors of a shape, those apart of which the norm hides something."""
-        if shape not in self._trees:
+        if shape not in self._groups:
             windows = _windows(self._sources, shape, ours) if self._hidden else {}
             hiding = np.isin(ours, list(windows))
             middle = tuple(np.median(np.array(list(windows.values())), axis=0).tolist()) if windows else None
@@ -101,9 +99,9 @@ class Nearness:
             for places, window in ((ours[~hiding], None), (ours[hiding], middle)):
                 if len(places):
                     points = _points(self._sources, places, drawn(math.prod(shape)), window, self._scale)
-                    found.append(_Tree(scipy.spatial.cKDTree(points), points, places, window))
-            self._trees[shape] = found
-        return self._trees[shape]
+                    found.append(_Group(points, places, window))
+            self._groups[shape] = found
+        return self._groups[shape]
 
 
 def _best(parts: Sequence[tuple[Places, Places, Matrix, int]], choices: list[Layout], width: int) -> Near:
@@ -161,22 +159,33 @@ def _windows(samples: Samples, shape: Shape, places: Places) -> dict[int, Window
     return found
 
 
-def _neighbours(tree: _Tree, others: Matrix, radius: float, most: int) -> tuple[Places, Places]:
-    """Places of neighbours, among the points of a tree and others."""
-    one, two, full = _nearest(tree.tree, others, radius, most)
+def _neighbours(points: Matrix, others: Matrix, radius: float, most: int) -> tuple[Places, Places]:
+    """Places of neighbours, among points and others."""
+    one, two, full = _nearest(points, others, radius, most)
     if full:
-        back, forth, _ = _nearest(scipy.spatial.cKDTree(others), tree.points, radius, most)
+        back, forth, _ = _nearest(others, points, radius, most)
         both = np.unique(np.concatenate([one * len(others) + two, forth * len(others) + back]))
         one, two = np.divmod(both, len(others))
     return one, two
 
 
-def _nearest(tree: scipy.spatial.cKDTree, points: Matrix, radius: float, most: int) -> tuple[Places, Places, bool]:
-    """The nearest in a tree of each point, and whether any point may have more."""
-    count = min(most, tree.n)
-    distances, found = tree.query(points, np.arange(1, count + 1), distance_upper_bound=radius)
-    near = np.isfinite(distances)
-    return found[near].astype(np.int64), np.nonzero(near)[0].astype(np.int64), bool(near[:, -1].any())
+def _nearest(points: Matrix, others: Matrix, radius: float, most: int) -> tuple[Places, Places, bool]:
+    """Of points, the nearest to each other one, and whether any of these may have more."""
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    count, full = min(most, len(points)), False
+    size = max(1, _CACHED // len(points))
+    for start in range(0, len(others), size):
+        chosen = others[start : start + size]
+        square = np.zeros((len(chosen), len(points)))
+        for axis in range(points.shape[1]):
+            square += np.square(chosen[:, axis, None] - points[:, axis])
+        near = square < radius**2
+        if (near.sum(axis=1) >= count).any():
+            full, near = True, near & (square <= np.partition(square, count - 1, axis=1)[:, count - 1, None])
+        rows, columns = np.nonzero(near)
+        found.append((columns, rows + start))
+    one, two = map(np.concatenate, zip(*found, strict=True))
+    return one, two, full
 
 
 def _exact(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,12 @@ KNOWN: Sequence[tuple[str, Mapping[str, Attribute]]] = [
 ]
 """Functions that frameworks write in several operators, as the operator that says it in one, and its attributes."""
 
-_ON_GRID = [OPERATORS[name].compute(GRID, **attributes) for name, attributes in KNOWN]
+
+@functools.cache
+def _on_grid(place: int) -> Values:
+    """One of them on the grid; made when it's asked for, as some take SciPy, which takes a tenth of a second."""
+    name, attributes = KNOWN[place]
+    return np.asarray(OPERATORS[name].compute(GRID, **attributes))
 
 
 def is_elementwise(node: Node) -> bool:
@@ -69,7 +75,7 @@ def same_function(one: Values, two: Values) -> bool:
 
 def known_function(values: Values) -> tuple[str, Mapping[str, Attribute]] | None:
     """The function that values on the grid are: its operator and attributes."""
-    known = (function for function, others in zip(KNOWN, _ON_GRID, strict=True) if same_function(others, values))
+    known = (function for place, function in enumerate(KNOWN) if same_function(_on_grid(place), values))
     return next(known, None) or _clipped(values) or _stepped(values)
 
 
