@@ -26,7 +26,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.repair import repair_models
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, UsageError

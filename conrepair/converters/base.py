@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -163,6 +162,8 @@ class Converter:
             pins = environment.pins
             versions = {name: pins.get(normalized(name), "missing") for name in self.distributions}
             return versions | {f"environment {environment.name}": environment.key}
+        import importlib.metadata  # it reads mail, which takes a while to import
+
         result = {}
         for name in self.distributions:
             try:

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.converters.base import Converter
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
@@ -108,6 +107,8 @@ def pinned_route(names: Sequence[str], source: str, target: str | None = None) -
     Raises:
         ConfigError: if one is unknown, or they don't fit together.
     """
+    from conrepair.converters.all_converters import converter  # each of which imports its own
+
     steps = tuple(converter(name) for name in names)
     here = source
     for step in steps:
@@ -135,4 +136,6 @@ def reachable(source: str, converters: Iterable[Converter] | None = None) -> set
 
 def _automatic(converters: Iterable[Converter] | None) -> list[Converter]:
     """Those that may be chosen without being asked for by name; of all by default."""
+    from conrepair.converters.all_converters import CONVERTERS
+
     return [edge for edge in (CONVERTERS.values() if converters is None else converters) if edge.automatic]

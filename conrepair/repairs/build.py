@@ -35,8 +35,7 @@ from conrepair.repairs.build_change import (
     write_changed,
 )
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.outcomes import Agreement
-from conrepair.repairs.patch import PATCH
+from conrepair.repairs.outcomes import PATCH, Agreement
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM
 from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone, unseen_samples

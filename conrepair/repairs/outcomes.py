@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 from conrepair.frameworks.model import Model
 
+PATCH = "patch.json"
+"""The file that a repair's edits are kept in, beside the repaired model."""
+
+RECIPE = "recipe.json"
+"""The file of the recipe that a patch sets, beside it."""
+
+CONVERTED = "converted.onnx"
+"""What a patch is for, beside it, where the target itself can't be edited."""
+
 
 @dataclass(frozen=True)
 class Delivery:

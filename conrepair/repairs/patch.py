@@ -22,17 +22,9 @@ from conrepair.frameworks.model import Model
 from conrepair.localization.result import Rule
 from conrepair.repairs import edits
 from conrepair.repairs.edits import AddOutput, ComputeInFloat, Edit, FileEdit, Graft, SetInputShapes, SetRecipe
+from conrepair.repairs.outcomes import CONVERTED, RECIPE
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.json_file import read_json_text, value_of
-
-PATCH = "patch.json"
-"""The file that a repair's edits are kept in, beside the repaired model."""
-
-RECIPE = "recipe.json"
-"""The file of the recipe that a patch sets, beside it."""
-
-CONVERTED = "converted.onnx"
-"""What a patch is for, beside it, where the target itself can't be edited."""
 
 _VERSION = 1
 _KINDS = {kind.__name__: kind for kind in edits.EDITS}

@@ -27,8 +27,8 @@ from conrepair.repairs.baking import bake
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import Edit, SetRange, in_words
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.outcomes import Delivery
-from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
+from conrepair.repairs.outcomes import CONVERTED, PATCH, RECIPE, Delivery
+from conrepair.repairs.patch import Patch, write_patch
 from conrepair.repairs.preparation import fed_otherwise, prepared_wrongly, repair_preparation
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM, SearchOutcome, search

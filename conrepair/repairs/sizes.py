@@ -27,8 +27,8 @@ from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from conrepair.repairs.edits import FileEdit, SetAttributes, SetInputShapes, in_words
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.outcomes import Agreement
-from conrepair.repairs.patch import PATCH, Patch, read_patch, write_patch
+from conrepair.repairs.outcomes import PATCH, Agreement
+from conrepair.repairs.patch import Patch, read_patch, write_patch
 from conrepair.repairs.preparation import fed_by
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM

@@ -8,7 +8,6 @@ from pathlib import Path
 from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import DOCUMENT, PAGE, has_page, result_text
-from conrepair.report.texts import texts_of
 from conrepair.runtime.files import put_text
 from conrepair.runtime.inside import place_in
 from conrepair.runtime.outputs import Output
@@ -77,6 +76,8 @@ def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult], reada
     Raises:
         StorageError: if it can't be written.
     """
+    from conrepair.report.texts import texts_of  # what only shows a result needs none of them
+
     with run_output(result.folder, result.kind).write() as temporary:
         temporary.mkdir()
         placed = fill(temporary)

@@ -28,7 +28,6 @@ _LARGEST = 1 << 63
 _WITH_PAGE = {"audit", "compare", "localize", "repair"}
 SCHEMA_VERSION = 1
 _PLACES, _WORDS = 3, 500  # of what is wrong in a file
-_JSON: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Any)
 
 
 def has_page(result: AuditResult) -> bool:
@@ -78,7 +77,7 @@ def result_text(result: AuditResult) -> str:
     Args:
         result: Of any verb, or of an audit.
     """
-    return _JSON.dump_json(result_json(result), indent=1).decode()
+    return pydantic.TypeAdapter(Any).dump_json(result_json(result), indent=1).decode()
 
 
 def read_result(path: str | Path) -> AuditResult:

@@ -8,7 +8,6 @@ pip's own settings (index, certificate, proxy) are honoured.
 from __future__ import annotations
 
 import shutil
-import tarfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -128,6 +127,8 @@ def _unpack(archive: Path, select: Callable[[str], str | None], folder: Path) ->
                         _copy(member, folder, name)
                     count += 1
         return count
+    import tarfile  # few of them are, and it takes a while to import
+
     with tarfile.open(archive) as source:
         for entry in source:
             name = select(entry.name) if entry.isfile() else None

@@ -11,7 +11,8 @@ from onnx.parser import parse_model
 
 from conrepair.cli import main
 from conrepair.frameworks.model import Model
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 
 GRAPH = """<ir_version: 8, opset_import: ["" : 17]>
 net (float[batch, 2, 4] x) => (float[batch, 3] y) {

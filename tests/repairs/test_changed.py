@@ -20,7 +20,8 @@ from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import Graft, SetAttributes, SetParameter
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.repair import repair_models
 from conrepair.runtime.files import sha256_of
 

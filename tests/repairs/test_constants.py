@@ -22,7 +22,8 @@ from conrepair.localization.options import Options
 from conrepair.repairs.edits import Graft
 from conrepair.repairs.extremes import EXTREMES
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.repair import repair_models
 from conrepair.repairs.state import VALUES
 from conrepair.runtime.files import sha256_of

@@ -26,7 +26,8 @@ from conrepair.localization.options import Options
 from conrepair.repairs import search
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import SetParameter
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.proposals.all import CHANGES
 from conrepair.repairs.proposals.proposal import Proposal, Proposer
 from conrepair.repairs.repair import apply_patch, repair_models

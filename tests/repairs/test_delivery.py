@@ -21,7 +21,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.patch import CONVERTED, PATCH, patch_files, read_patch
+from conrepair.repairs.outcomes import CONVERTED, PATCH
+from conrepair.repairs.patch import patch_files, read_patch
 from conrepair.repairs.repair import apply_patch, as_onnx, repair_models
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of

@@ -30,7 +30,8 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import ExchangeOutputs, MoveOutputs
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.proposals.ends import end_proposals
 from conrepair.repairs.repair import repair_models
 from conrepair.repairs.result import RepairResult

@@ -24,7 +24,8 @@ from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import ComputeInFloat, Requantize, SetRange
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.repair import apply_patch, repair_models
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.files import sha256_of

@@ -25,7 +25,8 @@ from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import Requantize
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.repair import repair_models
 from conrepair.runtime.files import sha256_of
 

@@ -17,7 +17,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.outcomes import PATCH
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.repair import apply_patch, repair_models
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import DataError

@@ -20,7 +20,8 @@ from conrepair.networks.tvm import imported_model
 from conrepair.pipeline.options import repair_folder
 from conrepair.pipeline.pair import is_build
 from conrepair.repairs.build_change import changed_options, read_build_patch, write_changed
-from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
+from conrepair.repairs.outcomes import CONVERTED, RECIPE
+from conrepair.repairs.patch import read_patch
 from conrepair.repairs.search import STEM
 from conrepair.report.folder import check_folder, run_output
 from conrepair.runtime.errors import ExitCode, UsageError

@@ -12,7 +12,7 @@ from conrepair.cli.several import each_target, tell
 from conrepair.engine.session import STORE, Session
 from conrepair.pipeline.options import repair_folder
 from conrepair.pipeline.pair import is_build, pair_of, repair_pair
-from conrepair.repairs.patch import RECIPE
+from conrepair.repairs.outcomes import RECIPE
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.advice import verdict_advice
 from conrepair.report.results import Repaired

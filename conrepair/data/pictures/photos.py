@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
-from conrepair.data.pictures.decode import photo_suffixes
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.ordinary_file import NotOrdinaryError, kind_of_file, read_ordinary
 from conrepair.runtime.path_text import in_utf8, real_path
@@ -137,6 +136,8 @@ def _list_photos(folder: Path) -> list[str]:
         raise DataError(f"The photo folder {folder} doesn't exist. Check the path.")
     if not folder.is_dir():
         raise DataError(f"{folder} is a file, not a folder of photos. Name the folder it is in.")
+    from conrepair.data.pictures.decode import photo_suffixes  # with Pillow, which other data needs none of
+
     suffixes = photo_suffixes()
     photos, others = _partition(_walk(folder), lambda name: PurePosixPath(name).suffix.lower() in suffixes)
     if not photos:

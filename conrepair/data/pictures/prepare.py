@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.pictures.decode import decode_picture
 from conrepair.data.pictures.recipe import SpatialRecipe, apply_spatial
 from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.files import storage_error
@@ -106,6 +105,8 @@ class PhotoPreparation:
 
     def _decode_one(self, index: int) -> None:
         photo = self._photos[index]
+        from conrepair.data.pictures.decode import decode_picture  # with Pillow, which other data needs none of
+
         picture = decode_picture(photo)
         for spatial, rows in self._rows.items():
             try:

@@ -13,14 +13,16 @@ import json
 import math
 import typing
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
 from conrepair.data.pictures.resample import place_within, resize_bilinear, resize_nearest, surround
 from conrepair.runtime.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 Fit = Literal["stretch", "crop", "pad", "none"]
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"]
@@ -311,6 +313,8 @@ def _resize(
         return _TENSORFLOW_RESIZES[spatial.interpolation](pixels, height, width)
     if unchanged:
         return np.ascontiguousarray(picture)
+    from PIL import Image  # recipes are read where no photo is
+
     if not isinstance(picture, Image.Image):
         picture = Image.fromarray(picture)
     return np.asarray(picture.resize((width, height), Image.Resampling[spatial.interpolation.upper()]))
@@ -318,7 +322,7 @@ def _resize(
 
 def _size_of(picture: Image.Image | npt.NDArray[np.uint8]) -> tuple[int, int]:
     """Returns width and height of an RGB picture."""
-    if isinstance(picture, Image.Image):
+    if not isinstance(picture, np.ndarray):
         if picture.mode != "RGB":
             raise ValueError(f"a picture must be RGB, not {picture.mode}.")
         return picture.size

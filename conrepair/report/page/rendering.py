@@ -7,14 +7,15 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from conrepair.localization.result import LayerRow, Localization
 from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.standing import duration
 from conrepair.runtime.words import number
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def section_of(row: Row, result: AuditResult) -> str:
@@ -66,6 +67,8 @@ def text_of(name: str) -> str:
 
 @functools.cache
 def _templates() -> jinja2.Environment:
+    import jinja2  # it takes a while, and what only names places on a page needs none of it
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, "templates"),
         autoescape=True,

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
-from conrepair.repairs.outcomes import Advice
-from conrepair.repairs.patch import PATCH, patch_files
+from conrepair.repairs.outcomes import PATCH, Advice
 from conrepair.report.result import RepairedTarget
 from conrepair.runtime.path_text import fitting_name
 
@@ -36,6 +35,8 @@ def repair_files(repaired: RepairedTarget, folder: Path, place: Path) -> Repaire
         copy_model(path, folder / path.name)
         result = replace(result, model=replace(result.model, path=str(place / path.name)))
     if result is not None and result.patch is not None:
+        from conrepair.repairs.patch import patch_files  # with the editors of all formats
+
         for file in patch_files(Path(result.patch)):
             shutil.copy2(file, folder / file.name)
         result = replace(result, patch=str(place / PATCH))

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from conrepair.localization.result import Localization
 from conrepair.repairs.conversion.result import Mending, Stop
-from conrepair.repairs.outcomes import Advice, Agreement, Delivery
-from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE
+from conrepair.repairs.outcomes import CONVERTED, PATCH, RECIPE, Advice, Agreement, Delivery
 from conrepair.repairs.result import RepairResult
 from conrepair.report.localization.about import names_of, names_of_fault
 from conrepair.report.repair.files import made_anew
