@@ -95,7 +95,7 @@ def repair(options: Repair) -> Repaired:
     Raises:
         ConrepairError: if a model can't be loaded or looked into; with an output also where it can't be edited.
     """
-    from conrepair.pipeline.pair import repair_pair, pair_of
+    from conrepair.pipeline.pair import pair_of, repair_pair
 
     with _Opened(options) as opened:
         done = repair_pair(pair_of(options, opened.given), opened.session)

@@ -34,7 +34,7 @@ _LIBRARIES = (
     "torchvision",
 )
 _ALL = "conrepair.engine.job_table"  # names every job
-_NAMED = re.compile(r"\bconrepair((?:\.\w+)+)")
+_NAMED = re.compile(r"conrepair((?:\.\w+)+)")  # begins with letters, which are looked for fast
 
 
 @functools.cache
@@ -79,8 +79,12 @@ def job_code(package: Path, kind: str = "") -> dict[str, str]:
     """
     found: dict[str, str] = {}
     waiting = [JOBS.get(kind, _ALL).partition(":")[0].removeprefix("conrepair")]
+    seen: set[str] = set()
     while waiting:
-        for file in _files(package, waiting.pop()):
+        if (wanted := waiting.pop()) in seen:
+            continue
+        seen.add(wanted)
+        for file in _files(package, wanted):
             name = file.relative_to(package).as_posix()
             if name not in found:
                 found[name], named = _read(file, file.stat().st_mtime_ns)
