@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from conrepair.runtime.confinement import CONFINED, GPU, NETWORK, OPEN
@@ -49,6 +49,17 @@ JOBS: Mapping[str, str] = MappingProxyType(
     }
 )
 """By the name that a task has: "package.module:function", imported where the job runs."""
+
+IMPORTS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "": (_MODULE, "pydantic", "pydantic.dataclasses", "tqdm.std", "conrepair.localization.models"),
+        "onnx": ("onnx", "onnxruntime", "conrepair.frameworks.onnx", "conrepair.networks.onnx"),
+    }
+)
+"""What the process has imported that workers are forked from, by the framework that their jobs need; "": all.
+
+None of these starts a thread, which PyTorch and TensorFlow do: they're imported where they are needed.
+"""
 
 _ON_DEVICES = {
     NETWORK: frozenset({"compile", "execute"}),

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from conrepair.engine.job_table import JOBS
+from conrepair.engine.job_table import IMPORTS, JOBS
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.outside.environments import make_environment
 from conrepair.runtime.outside.releases import environments_of
@@ -112,7 +112,8 @@ def executor(
         folders: As of `Workers`.
     """
     with contextlib.ExitStack() as stack:
-        workers = Workers(count, module_folders, jobs=JOBS, memory_gb=memory_gb, folders=folders)
+        imports = IMPORTS if count > 1 else None  # a single one imports what it needs, and nothing twice
+        workers = Workers(count, module_folders, jobs=JOBS, memory_gb=memory_gb, folders=folders, imports=imports)
         here: Executor = stack.enter_context(workers)
         if _places:
             here = stack.enter_context(_places[-1](workers, memory_gb=memory_gb, folders=folders))

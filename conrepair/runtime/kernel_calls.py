@@ -13,7 +13,18 @@ from dataclasses import dataclass
 
 from conrepair.runtime.reach import GPU, NETWORK
 
-__all__ = ["ALLOWED", "FILTERED", "MACHINES", "REFUSED", "SILENT", "Argument", "CallRule", "numbers", "rules"]
+__all__ = [
+    "ALLOWED",
+    "FILTERED",
+    "GROUPS",
+    "MACHINES",
+    "REFUSED",
+    "SILENT",
+    "Argument",
+    "CallRule",
+    "numbers",
+    "rules",
+]
 
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEW*
 _STREAM, _DATAGRAM, _PACKETS = 1, 2, 5
@@ -168,6 +179,9 @@ SILENT = """
     lsetxattr=189/6 removexattr=197/14 removexattrat=466 setpgid=109/154 setsid=112/157 setxattr=188/5
     setxattrat=463
 """
+
+GROUPS = "setpgid=109/154"
+"""Of these, what a process that forks workers does."""
 
 # They reach other processes, the system, or what all processes share.
 REFUSED = """

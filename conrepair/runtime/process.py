@@ -17,9 +17,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from conrepair.runtime.confinement import Hold
+from conrepair.runtime.template import ForkedProcess, Template
 from conrepair.runtime.user_modules import isolated, library_path
 
 _MAIN = (
@@ -27,14 +28,14 @@ _MAIN = (
     "sys.path[:] = setup['path']; from conrepair.runtime.supervisor import supervised; "
     "supervised(setup['parent'], requests.fileno(), int(sys.argv[2])); "
     "from conrepair.runtime.worker_process import serve; serve(setup, requests, int(sys.argv[2]))"
-)
+)  # the supervisor has loaded nothing else
 # For temporary files, and for what PoCL, PyTorch and Triton compile.
 _OWN_FOLDERS = ("TMPDIR", "POCL_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 _SETTABLE = re.compile(
     r"(XLA|TF_XLA)_FLAGS|TF_ENABLE_ONEDNN_OPTS|ATEN_CPU_CAPABILITY|ONEDNN_MAX_CPU_ISA|TORCHINDUCTOR_[A-Z0-9_]+"
     r"|(OMP|MKL|OPENBLAS)_NUM_THREADS"
 )  # none of these names a program or a library to load
-_ALONE = {"OPENBLAS_NUM_THREADS": "1"}  # more spin while runtimes compute, and double the time of a localization
+ALONE = {"OPENBLAS_NUM_THREADS": "1"}  # more spin while runtimes compute, and double the time of a localization
 _START_SECONDS = 120.0
 _END_SECONDS = 10.0
 _LONGEST = 1 << 30  # bytes of an answer
@@ -65,13 +66,14 @@ class WorkerProcess:
     Args:
         setup: See `conrepair.runtime.worker_process.serve`; "environment": variables that it's started with, besides.
         temporary: Its folder for temporary files; exists.
+        template: What it's forked from; None: it's a fresh interpreter.
 
     Attributes:
         pid: Its number, for looking at it: only its supervisor may end it. 0 until it's known.
         holds: What it says that it's kept from; known with its first answer.
     """
 
-    def __init__(self, setup: Mapping[str, Any], temporary: Path) -> None:
+    def __init__(self, setup: Mapping[str, Any], temporary: Path, template: Template | None = None) -> None:
         self.pid = 0
         self.holds = Hold()
         environment = {name: str(temporary) for name in _OWN_FOLDERS}
@@ -80,18 +82,16 @@ class WorkerProcess:
         self._answers, answers = os.pipe()
         try:
             with (temporary / "worker.log").open("wb") as log:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", _MAIN, str(theirs), str(answers)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,  # no terminal of the user's: what's printed there may be commands to it
-                    stderr=log,
-                    pass_fds=(theirs, answers),
-                    env=_ALONE | os.environ | isolated() | environment,
+                self._process: subprocess.Popen[bytes] | ForkedProcess = (
+                    _started(theirs, answers, log, environment)
+                    if template is None
+                    else template.fork(_MAIN, (theirs, answers, log.fileno()), environment)
                 )
         finally:
             os.close(theirs)
             os.close(answers)
-        self._setup: Mapping[str, Any] | None = {**setup, "parent": os.getpid(), "path": library_path()}
+        parent = os.getpid() if template is None else template.pid
+        self._setup: Mapping[str, Any] | None = {**setup, "parent": parent, "path": library_path()}
         self._read = b""
         self._log = temporary / "worker.log"
 
@@ -191,6 +191,18 @@ class WorkerProcess:
         with contextlib.suppress(AttributeError, OSError):
             self._hang_up()
             os.close(self._answers)
+
+
+def _started(requests: int, answers: int, log: IO[bytes], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """A fresh interpreter that goes on to be a worker's supervisor."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _MAIN, str(requests), str(answers)],
+        stdin=subprocess.DEVNULL,
+        stdout=log,  # no terminal of the user's: what's printed there may be commands to it
+        stderr=log,
+        pass_fds=(requests, answers),
+        env={**ALONE, **os.environ, **isolated(), **environment},
+    )
 
 
 def checked_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ import sys
 
 from conrepair.runtime import kernel_calls
 from conrepair.runtime.kernel_calls import Argument, CallRule, rules
+from conrepair.runtime.reach import FORKING
 
 _SET_FILTER, _MODE_FILTER = 22, 2  # PR_SET_SECCOMP
 _GET_FILTER = 21
@@ -77,6 +78,8 @@ def _ranges(machine: str, reach: str) -> list[tuple[int, list[_Step]]]:
         )
         for number in kernel_calls.numbers(calls, machine).values()
     }
+    groups = kernel_calls.numbers(kernel_calls.GROUPS, machine).values() if reach == FORKING else ()
+    by_number |= {number: [(_RETURN, 0, 0, _ALLOW)] for number in groups}
     looked_at = rules(reach)
     for name, number in kernel_calls.numbers(kernel_calls.FILTERED, machine).items():
         by_number[number] = _by_arguments(looked_at[name])

@@ -29,6 +29,7 @@ from conrepair.runtime.errors import (
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.handing_on import handed_on
 from conrepair.runtime.libraries import missing_library
+from conrepair.runtime.supervisor import supervised
 from conrepair.runtime.typed import call, plain
 from conrepair.runtime.user_modules import offer_folders
 
@@ -59,16 +60,34 @@ def serve(setup: Mapping[str, Any], requests: IO[str], answers: int) -> None:
     os._exit(0)  # what libraries would tidy up is a folder that goes anyway
 
 
+def begin(requests: int, answers: int) -> None:
+    """Be a worker below a supervisor of its own, in a process that nothing has been done in yet.
+
+    Args:
+        requests: Descriptor of where its setup comes from, a line, and then jobs.
+        answers: Descriptor of what they are answered on.
+    """
+    lines = open(requests, encoding="utf-8")  # noqa: SIM115 (until the process ends)
+    setup = json.loads(lines.readline())
+    supervised(setup["parent"], requests, answers)
+    serve(setup, lines, answers)
+
+
 def _prepare(module_folders: list[str]) -> None:
     offer_folders(module_folders)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
+    prepare_libraries()
+    faulthandler.enable()
+
+
+def prepare_libraries() -> None:
+    """Set what libraries read when they are imported."""
     # TensorFlow reads its log level from the environment of the process, at import, and whether it uses oneDNN. By
     # default it does where the processor has instructions for networks, and convolves channels first nowhere else.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     # Beside other programs, PyTorch's threads that spin while they wait take a core from those that they wait for.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    faulthandler.enable()
     # tqdm, which exporters use, would make a semaphore between processes that a terminated worker leaks.
     with contextlib.suppress(ImportError):
         importlib.import_module("tqdm.std").TqdmDefaultWriteLock.mp_lock = None

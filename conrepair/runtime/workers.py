@@ -21,8 +21,9 @@ from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import full_disk, in_place, size_below, storage_error
 from conrepair.runtime.memory import free_for_jobs, held_alone
-from conrepair.runtime.process import POSSIBLE, WorkerDied, WorkerProcess, checked_environment
+from conrepair.runtime.process import ALONE, POSSIBLE, WorkerDied, WorkerProcess, checked_environment
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.runtime.template import FORKS, Template
 from conrepair.runtime.typed import plain
 from conrepair.runtime.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STORAGE
 
@@ -190,19 +191,23 @@ class Lane:
             return int(status.get("VmRSS", "0 kB").split()[0]) << 10
         return 0
 
-    def schedule(self, request: Sequence[Any], timeout: float, temporary: Path) -> concurrent.futures.Future[Any]:
+    def schedule(
+        self, request: Sequence[Any], timeout: float, temporary: Path, template: Template | None = None
+    ) -> concurrent.futures.Future[Any]:
         """Hand a job to the worker; returns its future.
 
         Args:
             request: The job.
             timeout: In seconds.
             temporary: Where a worker that has to be made gets its folder for temporary files.
+            template: What such a one is forked from; None: it's a fresh interpreter.
         """
         if self.process is not None and not self.process.active:
             self.close()
         if self.process is None:
             self.folder = own = Path(tempfile.mkdtemp(dir=temporary))
-            self.process = WorkerProcess({**self.setup, "folders": [*self.setup["folders"], str(own)]}, own)
+            setup = {**self.setup, "folders": [*self.setup["folders"], str(own)]}
+            self.process = WorkerProcess(setup, own, template)
         return self.process.call(request, timeout)
 
     def close(self) -> None:
@@ -238,6 +243,8 @@ class Workers:
             hold what's free when the first job starts, less a reserve; where they hold more, the largest is stopped.
         folders: Where jobs write, beside a folder for temporary files that each worker has to itself. None: the
             system's folder for temporary files and the current one, for benchmarks and tests.
+        imports: Modules that workers have from the start, by the framework that their jobs need, those of all by "":
+            workers are forked from one process that has imported them. None: each is a fresh interpreter.
     """
 
     def __init__(
@@ -248,6 +255,7 @@ class Workers:
         jobs: Mapping[str, str],
         memory_gb: float | None = None,
         folders: Sequence[Path] | None = None,
+        imports: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.memory_gb = memory_gb
         self._free: int | None = None
@@ -260,6 +268,8 @@ class Workers:
         self._lanes: dict[tuple[str, frozenset[tuple[str, str]]], list[Lane]] = {}  # those used last stand behind
         self._stack = contextlib.ExitStack()
         self._temporary: Path | None = None
+        self._imports = imports
+        self._template: Template | None = None
 
     def __enter__(self) -> Workers:
         if not POSSIBLE:
@@ -273,7 +283,7 @@ class Workers:
         with self._stack:
             for lane in self._all():
                 lane.close()
-        self._temporary = None
+        self._temporary = self._template = None
 
     def idle_lane(
         self,
@@ -351,11 +361,27 @@ class Workers:
         with storage_error(place):
             if self._temporary is None:
                 self._temporary = self._stack.enter_context(scratch_folder(place, SCRATCH))
-            future = lane.schedule(request, job.timeout, self._temporary)
+            template = self._template_of(lane, job.needs, self._temporary)
+            future = lane.schedule(request, job.timeout, self._temporary, template)
         lane.busy = True
         lane.oversized = 0.0
         lane.imported |= job.needs
         return future
+
+    def _template_of(self, lane: Lane, needs: frozenset[str], temporary: Path) -> Template | None:
+        """What a worker is forked from, started when one is first; None where it's a fresh interpreter.
+
+        That's where it reaches further than what it would be forked from, or where libraries are to find another
+        environment than they did there.
+        """
+        if self._imports is None or not FORKS or lane.setup["reach"] != CONFINED or lane.setup["environment"]:
+            return None
+        if self._template is None or not self._template.active:
+            modules = [module for need in ("", *sorted(needs)) for module in self._imports.get(need, ())]
+            folders = [*lane.setup["folders"], str(temporary)]
+            self._template = Template(folders, modules, ALONE, temporary / "template.log")
+            self._stack.callback(self._template.close)
+        return self._template
 
     def outcome(self, lane: Lane, job: Job, future: Any) -> Outcome:
         """Wait for the future of `start` and say how the job ended; frees the lane."""

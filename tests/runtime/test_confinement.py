@@ -28,14 +28,20 @@ needs_network = pytest.mark.skipif(not HERE.network, reason="this kernel filters
 needs_others = pytest.mark.skipif(not HERE.others, reason="this kernel's Landlock is older than version 6")
 
 
+@pytest.fixture(scope="module", params=[None, {}], ids=["fresh", "forked"])
+def imports(request: pytest.FixtureRequest) -> Any:
+    """A worker is an interpreter of its own, or forked from another."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def room(imports: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("room")
 
 
 @pytest.fixture(scope="module")
-def workers(room: Path) -> Iterator[Workers]:
-    with Workers(1, folders=(room,), jobs=JOBS) as workers:
+def workers(room: Path, imports: Any) -> Iterator[Workers]:
+    with Workers(1, folders=(room,), jobs=JOBS, imports=imports) as workers:
         yield workers
 
 

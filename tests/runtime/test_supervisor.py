@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import killing
 import pytest
@@ -21,7 +22,9 @@ pytestmark = [
     pytest.mark.workers,
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to whom asks for them"),
 ]
-reaches = pytest.mark.parametrize("reach", [CONFINED, OPEN])
+reaches = pytest.mark.parametrize(
+    ("reach", "imports"), [(CONFINED, None), (OPEN, None), (CONFINED, {})], ids=["confined", "open", "forked"]
+)
 
 
 def ended(pid: int) -> bool:
@@ -37,17 +40,19 @@ def detach(workers: Workers, folder: Path, reach: str) -> int:
 
 
 @reaches
-def test_a_grandchild_ends_with_the_command(reach: str, tmp_path: Path) -> None:
-    with Workers(1, jobs=JOBS) as workers:
+def test_a_grandchild_ends_with_the_command(reach: str, imports: dict[str, Any] | None, tmp_path: Path) -> None:
+    with Workers(1, jobs=JOBS, imports=imports) as workers:
         orphan = detach(workers, tmp_path, reach)
     assert ended(orphan)
 
 
 @reaches
 @pytest.mark.parametrize("end", ["exit_at_once", "hang"])
-def test_a_grandchild_ends_with_the_worker(end: str, reach: str, tmp_path: Path) -> None:
+def test_a_grandchild_ends_with_the_worker(
+    end: str, reach: str, imports: dict[str, Any] | None, tmp_path: Path
+) -> None:
     """That died, or was ended for its time."""
-    with Workers(1, jobs=JOBS) as workers:
+    with Workers(1, jobs=JOBS, imports=imports) as workers:
         orphan = detach(workers, tmp_path, reach)
         payload = {"code": 7}
         outcome = workers.call(Job(end, payload, tmp_path / "job", timeout=1.0, reach=reach))
@@ -57,7 +62,9 @@ def test_a_grandchild_ends_with_the_worker(end: str, reach: str, tmp_path: Path)
 
 @pytest.mark.parametrize("everybody", [True, False])
 @reaches
-def test_a_grandchild_ends_with_a_killed_main_process(reach: str, everybody: bool, tmp_path: Path) -> None:
+def test_a_grandchild_ends_with_a_killed_main_process(
+    reach: str, imports: dict[str, Any] | None, everybody: bool, tmp_path: Path
+) -> None:
     program = f"""
 import sys
 from pathlib import Path
@@ -66,7 +73,7 @@ from conrepair.runtime.workers import Job, Workers
 folder = Path(sys.argv[1]) / "job"
 folder.mkdir()
 job = Job("detach", {{"then": "hang"}}, folder, reach={reach!r})
-Workers(1, jobs={{"detach": "worker_jobs:detach"}}, folders=[folder]).call(job)
+Workers(1, jobs={{"detach": "worker_jobs:detach"}}, folders=[folder], imports={imports!r}).call(job)
 """
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path)],

@@ -27,10 +27,10 @@ JOBS = jobs_of(worker_jobs)
 pytestmark = [pytest.mark.timeout(60), pytest.mark.workers]
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Workers]:
-    """One warm process for all tests that leave it usable."""
-    with Workers(1, jobs=JOBS) as workers:
+@pytest.fixture(scope="module", params=[None, {}], ids=["fresh", "forked"])
+def shared(request: pytest.FixtureRequest) -> Iterator[Workers]:
+    """One warm process for all tests that leave it usable: an interpreter of its own, or forked from another."""
+    with Workers(1, jobs=JOBS, imports=request.param) as workers:
         yield workers
 
 

@@ -37,6 +37,17 @@ def echo(folder: Path, **payload: Any) -> Payload:
     return {"payload": payload, "pid": os.getpid()}
 
 
+def loaded(folder: Path, **payload: Any) -> Payload:
+    """What this process has before it does anything, and what it's forked from."""
+    stat = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
+    return {
+        "modules": [*sys.modules],
+        "threads": len(list(Path("/proc/self/task").iterdir())),
+        "grandparent": int(stat.rpartition(")")[2].split()[1]),
+        "temporary": tempfile.gettempdir(),
+    }
+
+
 def variable(folder: Path, **payload: Any) -> Payload:
     """A variable of the worker's environment."""
     return {"value": os.environ.get(payload["name"])}
