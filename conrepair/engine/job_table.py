@@ -52,7 +52,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
 
 IMPORTS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
-        "": (_MODULE, "pydantic", "pydantic.dataclasses", "tqdm.std", "conrepair.localization.models"),
+        "": ("pydantic", "pydantic.dataclasses", "tqdm.std", "conrepair.jobs.execution", "conrepair.jobs.localization"),
         "onnx": ("onnx", "onnxruntime", "conrepair.frameworks.onnx", "conrepair.networks.onnx"),
     }
 )

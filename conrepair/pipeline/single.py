@@ -36,7 +36,7 @@ def execution_of(options: Execute, backend: BackendChoice, given: Path = Path())
     Args:
         options: Of the verb.
         backend: Where it runs.
-        given: As for `asked_of`.
+        given: Folder for objects; a shell has none.
 
     Raises:
         ConrepairError: if an option's value can't be meant, or the data is unusable.
@@ -49,7 +49,7 @@ def inputs_of(options: Inputs, given: Path = Path()) -> tuple[Subject, list[str]
 
     Args:
         options: Of the verb.
-        given: As for `asked_of`.
+        given: Folder for objects; a shell has none.
 
     Raises:
         ConrepairError: if an option's value can't be meant, or the data is unusable.
@@ -62,7 +62,7 @@ def conversion_of(options: Convert, given: Path = Path()) -> tuple[Subject, list
 
     Args:
         options: Of the verb.
-        given: As for `asked_of`.
+        given: Folder for objects; a shell has none.
 
     Raises:
         ConrepairError: if there's no route, an option's value can't be meant, or the data is unusable.
