@@ -81,12 +81,13 @@ def is_build(path: Path) -> bool:
     return (path / BUILD).is_file()
 
 
-def pair_of(options: Compare | Localize | Repair, given: Path = Path()) -> Pair:
+def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown: bool = False) -> Pair:
     """The models that are meant, and what is done with them; what is an object is written as a file.
 
     Args:
         options: Of a verb of two models.
         given: Folder for objects; a shell has none.
+        shown: Whether a report is written, which tells how all inputs are answered, also where layers say enough.
 
     Raises:
         ConfigError: if a tolerance is negative.
@@ -94,7 +95,7 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path()) -> Pair:
         UsageError: if a build is asked for what it hasn't.
         DataError: if the data is unusable.
     """
-    settings = answer_settings(options) if isinstance(options, Compare) else layer_settings(options)
+    settings = answer_settings(options) if isinstance(options, Compare) else layer_settings(options, first=not shown)
     declared, data = input_specs(options.inputs), data_file(options.data, given, limit=options.count)
     between = getattr(options, "between", ())
     called = ["source", *(f"between[{place}]" for place in range(len(between))), "target"]

@@ -219,11 +219,12 @@ def _judged_by(options: Pair, noise_margin: float = Tolerance.noise_margin) -> d
     return {"tolerance": tolerance, "metrics": metrics, "max_drop": drop}
 
 
-def layer_settings(options: Localize | Repair) -> Settings:
+def layer_settings(options: Localize | Repair, *, first: bool) -> Settings:
     """How two files' layers are looked at, and the target repaired.
 
     Args:
         options: Of the verb.
+        first: As `LayerSettings.first`; a repair runs both on all inputs.
 
     Raises:
         ConfigError: if a tolerance is negative.
@@ -242,7 +243,7 @@ def layer_settings(options: Localize | Repair) -> Settings:
         **_judged_by(options, noise_margin=options.margin),
         layers=LayerSettings(
             when="always",
-            first=repair is None,
+            first=first and repair is None,
             samples=min(_LAYERS, options.count),
             batch_size=options.batch_size,
             latent=options.latent,
