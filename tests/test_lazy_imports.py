@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,47 @@ def test_a_file_of_onnx_is_inspected_with_onnx_alone(tmp_path: Path) -> None:
     imported = set(done.stderr.splitlines()[-1].split())
     assert "onnx" in imported
     assert not imported & {*_SLOW[2:], "conrepair.config.model", "conrepair.pipeline.run"}
+
+
+_LIBRARIES = {"google", "ml_dtypes", "numpy", "onnx", "platformdirs", "pydantic", "rich"}
+_ROOMS = {
+    *("cli", "verbs", "intake", "pipeline", "engine", "report", "runtime", "data", "frameworks", "graph", "metrics"),
+    *("evaluate", "judging", "truth", "operators", "localization", "repairs", "backends", "converters", "zoo"),
+    *("generate", "tracing"),  # words of options
+}
+_LEFT = {"conrepair.converters.all_converters", "conrepair.repairs.patch", "conrepair.backends.tvm.build", "unittest"}
+
+
+@pytest.mark.parametrize(
+    ("program", "libraries", "rooms"),
+    [
+        (
+            "import conrepair.api",
+            set(),
+            {"api", "evaluate", "frameworks", "generate", "intake", "runtime", "tracing", "verbs"},
+        ),
+        ("from conrepair.cli import main; main(['compare', 'net.onnx', 'net.onnx'])", _LIBRARIES, _ROOMS),
+        (
+            "import conrepair.cli.commands.audit, conrepair.pipeline.audit, conrepair.pipeline.stages.looked",
+            _LIBRARIES,
+            {*_ROOMS, "config", "crowd", "jobs", "networks"},
+        ),
+    ],
+)
+def test_what_a_verb_may_load_where_it_hands_out_jobs(
+    program: str, libraries: set[str], rooms: set[str], tmp_path: Path
+) -> None:
+    """Libraries that it shows and hashes with; of our own, no editor, no importer, nothing that runs a model."""
+    onnx.save(onnx.parser.parse_model(_NET), tmp_path / "net.onnx")
+    code = f"import sys; before = {{*sys.modules}}; {program}; sys.exit(' '.join({{*sys.modules}} - before))"
+    words, variables = [sys.executable, "-c", code], os.environ | {"CONREPAIR_CACHE": ""}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=variables)
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert {name.split(".")[1] for name in loaded if name.startswith("conrepair.")} <= rooms
+    assert not loaded & {*_LEFT, *_SLOW} - libraries
+    others = {name.partition(".")[0] for name in loaded} - {"conrepair", *sys.stdlib_module_names}
+    small = {"annotated_types", "pydantic_core", "typing_extensions", "typing_inspection"}
+    assert {name for name in others if not name.startswith("_")} <= libraries | small
 
 
 def test_the_package_itself_imports_next_to_nothing() -> None:

@@ -22,7 +22,6 @@ from conrepair.jobs.description import check_unchanged
 from conrepair.jobs.recorder import Recorder, SizesVaryError
 from conrepair.jobs.stepwise import Stepwise
 from conrepair.jobs.values import Compiled, RunRecord, RunRequest
-from conrepair.networks.onnx_plain import batch_numbers, written_shapes
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.files import HashedPath, sha256_of
 
@@ -196,6 +195,8 @@ def _batch_that_runs(
     refused = _refused(runnable, source, filter(None, (min(wanted, source.count), source.count % wanted)))
     if not refused:
         return None, {}
+    from conrepair.networks.onnx_plain import batch_numbers, written_shapes  # with what reads networks
+
     written = batch_numbers(written_shapes(model.path), source.axes.values()) if model.framework == "onnx" else []
     others = (size for size in dict.fromkeys((wanted, *written, *_OTHER_BATCHES)) if size not in refused)
     size = next((size for size in others if not _refused(runnable, source, [size])), None)

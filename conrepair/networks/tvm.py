@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from conrepair.backends.tvm.build import BUILD
 from conrepair.backends.tvm.calls import Calls, KernelCall
 from conrepair.backends.tvm.capture import load_calls
+from conrepair.backends.tvm.options import BUILD
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.backends.tvm.stepping import Stepping
 from conrepair.data.stored_values import to_real, to_stored

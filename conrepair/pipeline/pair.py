@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.build import BUILD
+from conrepair.backends.tvm.options import BUILD
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import RECORDED

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter
 from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.frameworks.model import Model
@@ -72,6 +71,8 @@ def check_converters(config: AuditConfig) -> None:
 
 def converter_problems(config: AuditConfig) -> Iterator[str]:
     """Pinned converters and options that don't exist, each with its place in the configuration."""
+    from conrepair.converters.all_converters import converter  # each of which imports its own
+
     places = [(f"$.models[{index}]", model.conversions) for index, model in enumerate(config.models)]
     places += [(f"$.architectures[{index}]", item.conversions) for index, item in enumerate(config.architectures)]
     for place, conversions in places:

@@ -16,8 +16,7 @@ from pathlib import Path
 import onnx
 
 from conrepair.backends.all_backends import COMPILERS
-from conrepair.backends.tvm.build import BUILD
-from conrepair.backends.tvm.options import TvmOptions, read_options
+from conrepair.backends.tvm.options import BUILD, TvmOptions, read_options
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.forms.all_forms import float64_operators, stable_operators
 from conrepair.frameworks.model import Model

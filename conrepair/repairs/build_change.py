@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.build import BUILD
-from conrepair.backends.tvm.options import TvmOptions, read_options
+from conrepair.backends.tvm.options import BUILD, TvmOptions, read_options
 from conrepair.backends.tvm.settings import steps_of
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of, write_json

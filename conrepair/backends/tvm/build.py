@@ -16,7 +16,7 @@ from conrepair.backends.tvm.cuda import CUBIN, arithmetic, check_architecture, c
 from conrepair.backends.tvm.exceptions import with_exceptions
 from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
-from conrepair.backends.tvm.options import IMPORTER_FORMATS, TvmOptions
+from conrepair.backends.tvm.options import BUILD, IMPORTER_FORMATS, TvmOptions
 from conrepair.backends.tvm.settings import TUNED, BuildContext, PlacedPass, steps_of
 from conrepair.frameworks.model import Model, to_json
 from conrepair.runtime.errors import ConversionError, ModelLoadError
@@ -59,7 +59,6 @@ def _linking_for(options: TvmOptions) -> tuple[str, Callable[..., Any] | None]:
     return _LIBRARY, None
 
 
-BUILD = "build.json"
 _VERSION = 1
 _SOURCES = {"llvm": ("ll", "host.ll"), "opencl": ("", "device.cl"), "cuda": ("", "device.cu")}
 

@@ -14,6 +14,9 @@ from conrepair.backends.tvm.settings import SETTINGS, check_passes
 from conrepair.backends.tvm.target import TargetText, parse_target
 from conrepair.runtime.errors import ConfigError
 
+BUILD = "build.json"
+"""The file of a build that says what it's of, and how it was made."""
+
 IMPORTER_FORMATS = ("onnx", "torch", "tflite")
 
 

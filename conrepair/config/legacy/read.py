@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conrepair.config.legacy.account import AccountEntry, KeyOutcome, grouped
-from conrepair.config.legacy.translate import Translation, translate
 from conrepair.config.load import parse_config, read_json
 from conrepair.config.model import AuditConfig
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.words import complain
+
+if TYPE_CHECKING:
+    from conrepair.config.legacy.translate import Translation
 
 # Keys that our form doesn't have, and that aren't a slip of the pen away from one it has.
 _TOP = frozenset(
@@ -76,6 +78,8 @@ def read_any(path: Path) -> LoadedConfig:
     duplicates: list[str] = []
     value = read_json(path, duplicates)
     if is_legacy(value):
+        from conrepair.config.legacy.translate import translate  # few are of that form
+
         translation = translate(value, path, duplicates)
         return LoadedConfig(translation.config, translation)
     if duplicates:

@@ -62,7 +62,7 @@ def test_a_build_says_its_own(record: str | None, expected: str, tmp_path: Path)
 
 
 def test_the_record_is_what_a_build_writes() -> None:
-    from conrepair.backends.tvm.build import BUILD
+    from conrepair.backends.tvm.options import BUILD
 
     assert of_tvm._RECORD == BUILD
 
