@@ -6,7 +6,7 @@
 A decoder of seeded random numbers (token and position embeddings; per layer normalization, causal attention and a
 gated feed-forward network; a head), whose weights lie beside the .onnx file, or with --inside in it; and a copy of
 it in a file of its own with one matrix wrong. In 4 bits the matrices are MatMulNBits. Each command is run once,
-cold processes and warm file caches. Its memory is the largest sum over its processes that was seen, every 20 ms:
+cold processes and warm file caches. Its memory is the largest sum over its processes that was seen, every 50 ms:
 "resident" counts mapped files too, as often as they're mapped, "own" what no file stands behind. "ONNX Runtime"
 loads either file as it's written and runs the same number of inputs through it, one after the other in one process.
 """
@@ -14,6 +14,7 @@ loads either file as it's written and runs the same number of inputs through it,
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -41,7 +42,7 @@ _DONE = (0, 1)  # exit codes of verbs that did what was asked for
 _BLOCK, _HEAD = 32, 64  # numbers that share a scale in 4 bits; width of a head of attention
 _ALIGNMENT, _ROWS = 4096, 1 << 24  # bytes that weights begin at; numbers that are drawn at a time
 _FAULT = 1.5  # what the wrong matrix is multiplied by
-_EVERY = 0.02  # seconds
+_EVERY = 0.05  # seconds
 _BATCH = 4
 
 Array = npt.NDArray[Any]
@@ -280,25 +281,21 @@ class _Watched:
 
     def _watch(self) -> None:
         while not self._over.wait(_EVERY):
-            found = [_numbers(number, "status") for number in _below(self._root)]
+            numbers = _below(self._root)
+            found = [_numbers(number, "status") for number in numbers]
             self.resident = max(self.resident, sum(item.get("VmRSS:", 0) for item in found) << 10)
             own = sum(item.get("RssAnon:", 0) + item.get("RssShmem:", 0) for item in found)
             self.own = max(self.own, own << 10)
-            for number in _below(self._root):
+            for number in numbers:
                 self._written[number] = max(self._written.get(number, 0), _numbers(number, "io").get("wchar:", 0))
 
 
 def _below(root: int) -> list[int]:
-    parents = {}
-    for item in Path("/proc").iterdir():
-        if item.name.isdecimal():
-            try:
-                parents[int(item.name)] = int((item / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
     found = [root]
     for number in found:
-        found += [child for child, parent in parents.items() if parent == number]
+        for task in Path(f"/proc/{number}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += map(int, task.read_text().split())
     return found
 
 
