@@ -64,14 +64,21 @@ def unheld(tensor: Any) -> Any:
     """A tensor whose numbers are mapped as long as somebody has them: an external one keeps them as long as it is."""
     if not isinstance(tensor, onnx_ir.ExternalTensor):
         return tensor
+    return _external(tensor, tensor.location, tensor.base_dir)
+
+
+def _external(tensor: onnx_ir.ExternalTensor, location: Any, folder: Any = "") -> onnx_ir.ExternalTensor:
+    """The same tensor, elsewhere."""
     return onnx_ir.ExternalTensor(
-        tensor.location,
+        location,
         tensor.offset,
         tensor.length,
         tensor.dtype,
         shape=tensor.shape,
         name=str(tensor.name),
-        base_dir=tensor.base_dir,
+        doc_string=tensor.doc_string,
+        metadata_props=dict(tensor.metadata_props),
+        base_dir=folder,
     )
 
 
@@ -119,16 +126,7 @@ def _in_own_file(tensor: Any, path: Path) -> Any:
         return tensor
     if tensor.length != tensor.nbytes:
         raise ValueError(f"{tensor.name} has {tensor.length} bytes, and its shape asks for {tensor.nbytes}")
-    return onnx_ir.ExternalTensor(
-        path.name,
-        tensor.offset,
-        tensor.length,
-        tensor.dtype,
-        shape=tensor.shape,
-        name=tensor.name,
-        doc_string=tensor.doc_string,
-        metadata_props=dict(tensor.metadata_props),
-    )
+    return _external(tensor, path.name)
 
 
 def _in_memory(tensor: Any, mapped: memoryview) -> Any:

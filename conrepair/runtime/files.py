@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from conrepair.runtime.errors import StorageError
 from conrepair.runtime.heartbeat import at_work
@@ -38,7 +38,7 @@ class HashedPath:
 
 _LARGE = 16 << 20  # bytes from which on a file isn't hashed again as long as the system says that it's the same
 _TICK = 2_000_000_000  # nanoseconds; of the coarsest clock of a file system
-_HASHES: dict[_State, str] = {}
+_HASHES: dict[tuple[int, ...], str] = {}
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_BYTES = 1 << 20
@@ -65,36 +65,23 @@ def sha256_of(path: Path) -> str:
                 digest.update(f"{file.relative_to(path).as_posix()}\0{sha256_of(file)}\n".encode())
         return digest.hexdigest()
     with open_ordinary(path) as stream, at_work(f"the hash of {path.name}"):
-        known = _State.of(stream.fileno())
-        if known in _HASHES:
-            return _HASHES[known]
+        state = _state_of(stream)
+        if state in _HASHES:
+            return _HASHES[state]
         digest = hashlib.sha256()
         for block in blocks(stream):
             digest.update(block)
-        if known.settled and known == _State.of(stream.fileno()):
-            _HASHES[known] = digest.hexdigest()
+        _, _, size, *times = state
+        # Two changes of one tick of the clock look alike.
+        if size >= _LARGE and time.time_ns() - max(times) > _TICK and state == _state_of(stream):
+            _HASHES[state] = digest.hexdigest()
     return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class _State:
+def _state_of(stream: BinaryIO) -> tuple[int, ...]:
     """What the system says of a file, which is another once somebody has written to it."""
-
-    device: int
-    number: int
-    size: int
-    written: int
-    changed: int
-
-    @staticmethod
-    def of(descriptor: int) -> _State:
-        found = os.fstat(descriptor)
-        return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-
-    @property
-    def settled(self) -> bool:
-        """Whether it's worth knowing, and not of the last moment: two changes of one tick of the clock look alike."""
-        return self.size >= _LARGE and time.time_ns() - max(self.written, self.changed) > _TICK
+    found = os.fstat(stream.fileno())
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def canonical_json(value: Any) -> str:
