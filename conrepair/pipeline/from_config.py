@@ -29,6 +29,7 @@ from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.own_metrics import loaded
 from conrepair.evaluate.tolerance import Tolerance
+from conrepair.localization.options import Options
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.compiling import check_options
 from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
@@ -105,13 +106,16 @@ def settings_of(config: AuditConfig, base: Path) -> Settings:
         ModelLoadError: if the metrics may not be run.
     """
     own = config.metrics
-    layers, ranked = config.localize.model_dump(exclude={"suspiciousness"}), config.localize.suspiciousness
+    layers, ranked = config.localize.model_dump(exclude={"suspiciousness", "when"}), config.localize.suspiciousness
     suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
     return Settings(
         tolerance=Tolerance(**config.tolerance.told),
         max_drop=config.tolerance.max_drop,
         metrics=loaded(metrics("$.metrics.functions", own.functions), base, trust=own.trust),
-        layers=LayerSettings(**layers, suspiciousness=suspicious),
+        layers=LayerSettings(
+            when=config.localize.when,
+            options=Options(latent_counts=layers.pop("latent"), suspiciousness=suspicious, **layers),
+        ),
         repair=RepairSettings(**config.repair.model_dump()),
         stages=Stages(**config.stages.model_dump()),
         top_k=config.top_k,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from conrepair.evaluate.own_metrics import Metric, loaded
 from conrepair.evaluate.tolerance import WITHOUT_BUDGET, Tolerance, check_names
 from conrepair.graph.kinds import EditKind
+from conrepair.localization.options import Options
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 STEPS = 4
 """Inputs in a row that make a sample of a model with a state, where nobody says how many."""
-
-_LAYERS = 8  # samples that layers are compared on; outputs are compared on all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,24 +90,12 @@ class LayerSettings:
             quantization excuses, or whose outputs tell nothing (or that the budget accuses, on drawn inputs).
         first: Whether they're looked at before models run on all inputs, which then do only where a verdict may
             depend on that.
-        samples: Inputs that layers are compared on.
-        batch_size: At once, for models that leave it open.
-        latent: Whether faults that no input shows count as others do.
-        static: Whether layers are compared by the files alone.
-        recipe_runs: Of a target whose photos are prepared wrongly, to find the right recipe.
-        recipe_seconds: For that.
-        suspiciousness: How layers are ranked; None: they aren't.
+        options: What a localization is told of any target.
     """
 
     when: Literal["different", "always", "excused"] = "different"
     first: bool = False
-    samples: int = 8
-    batch_size: int = 4
-    latent: bool = False
-    static: bool = False
-    recipe_runs: int = 300
-    recipe_seconds: float = 60.0
-    suspiciousness: SuspicionSettings | None = None
+    options: Options = field(default_factory=Options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +175,7 @@ def answer_settings(options: Compare) -> Settings:
     """
     return Settings(
         **_judged_by(options),
-        layers=LayerSettings(when="always" if options.static else "excused", static=options.static),
+        layers=LayerSettings(when="always" if options.static else "excused", options=Options(static=options.static)),
         stages=Stages(localize=True, execute=not options.static, evaluate=not options.static),
         seconds=options.timeout,
         steps=options.steps,
@@ -244,10 +231,12 @@ def layer_settings(options: Localize | Repair, *, first: bool) -> Settings:
         layers=LayerSettings(
             when="always",
             first=first and repair is None,
-            samples=min(_LAYERS, options.count),
-            batch_size=options.batch_size,
-            latent=options.latent,
-            suspiciousness=suspicious,
+            options=Options(
+                samples=min(Options.samples, options.count),
+                batch_size=options.batch_size,
+                latent_counts=options.latent,
+                suspiciousness=suspicious,
+            ),
         ),
         repair=repair or RepairSettings(),
         stages=Stages(localize=True, repair=repair is not None),

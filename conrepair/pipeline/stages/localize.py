@@ -163,7 +163,7 @@ def _worst_samples(state: RunState, row: Row, item: Execution) -> tuple[int, ...
         return ()
     worst = sorted(row.inputs, key=lambda one: -one.relative_l2)[:_WORST]
     samples = tuple(one.index for one in worst if one.relative_l2 > 0)
-    return samples if any(place >= state.settings.layers.samples for place in samples) else ()
+    return samples if any(place >= state.settings.layers.options.samples for place in samples) else ()
 
 
 def _steps(row: Row) -> int:
@@ -245,7 +245,7 @@ def localization_task(
         latent: Whether faults that no input shows count, whatever the settings say; not of a build.
         static: Whether files alone are compared, whatever the settings say; not of a build.
     """
-    count = state.settings.layers.samples if photos is None else photos
+    count = state.settings.layers.options.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
     if item.source is None or reference.source is None:
         raise ValueError("nothing to localize")

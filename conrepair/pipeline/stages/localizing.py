@@ -172,20 +172,13 @@ def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange
         intent: The target's, if it's known.
         limits: Of inputs that are drawn; None for others.
     """
-    layers = settings.layers
-    return Options(
-        samples=layers.samples,
-        batch_size=layers.batch_size,
+    return dataclasses.replace(
+        settings.layers.options,
         tolerance=settings.tolerance,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
         drawn=limits is not None,
         unsaid=limits is not None and limits.unsaid,
-        latent_counts=layers.latent,
-        static=layers.static,
-        recipe_runs=layers.recipe_runs,
-        recipe_seconds=layers.recipe_seconds,
-        suspiciousness=layers.suspiciousness,
     )
 
 

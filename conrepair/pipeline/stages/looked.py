@@ -115,7 +115,7 @@ def _is_steady(state: RunState, item: Execution) -> bool:
     """Whether a model gives the same twice, as far as its first batch tells."""
     if item.source is None:
         return False
-    few = state.settings.layers.batch_size
+    few = state.settings.layers.options.batch_size
     request = execution_of(state, state.subject(item.model), item.source, item.on)
     request = dataclasses.replace(request, batch_size=few, limit=few)
     entry = state.made(state.task(f"{item.row_name}, twice", "execute", {"request": request}, item.source))

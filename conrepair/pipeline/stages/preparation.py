@@ -115,7 +115,7 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
     if dataset is None or first is None:
         raise ValueError("nothing is drawn")
     samples = state.data_for(group[0], first)[0].samples
-    layers = state.settings.layers
+    layers = state.settings.layers.options
     payload = {
         "source": Reader(first.model.bare, samples),
         "targets": tuple(Reader(model.model.bare, subject.open_sizes_filled(model)) for subject, model in made[1:]),

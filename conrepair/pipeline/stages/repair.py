@@ -235,7 +235,7 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
 def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
     wanted = state.settings.repair
-    count = state.settings.layers.samples + state.settings.repair.unseen
+    count = state.settings.layers.options.samples + state.settings.repair.unseen
     found = row.localized.result
     first = () if found is None else found.first
     latent = found is not None and found.options.latent_counts
