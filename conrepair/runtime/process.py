@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from conrepair.runtime.confinement import Hold
-from conrepair.runtime.template import ForkedProcess, Template
+from conrepair.runtime.forks.template import ForkedProcess, Template
 from conrepair.runtime.user_modules import isolated, library_path
 
 _MAIN = (

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,8 @@ from conrepair.runtime.standing import StageStanding, Standing, duration, elsewh
 from conrepair.runtime.words import harmless
 
 if TYPE_CHECKING:  # workers, which show nothing, needn't load rich
-    from rich.console import Console
-
-    from conrepair.runtime.bars import Bars
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress
 
 _LOG = logging.getLogger("conrepair")
 _LINE_SECONDS, _PAGE_SECONDS = 30.0, 5.0  # between what's said of other machines, and between two states of a page
@@ -40,6 +39,31 @@ def error_console() -> Console:
 def say(text: str) -> None:
     """Write one result to standard output."""
     sys.stdout.write(f"{harmless(text)}\n")
+
+
+def _bars(console: Console) -> Progress:
+    """Bars on a terminal, with a line of the machines that do the jobs, where others do."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+    from rich.text import Text
+
+    class Bars(Progress):
+        def get_renderables(self) -> Iterable[RenderableType]:
+            yield from super().get_renderables()
+            if (machines := elsewhere()) is not None:
+                yield Text(harmless(machines.words), style="dim")
+
+    return Bars(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        Elapsed(),
+        TextColumn("{task.fields[left]}", style="dim", markup=False),
+        TextColumn("{task.fields[detail]}", style="dim", markup=False),
+        console=console,
+        transient=True,
+    )
 
 
 class _NoBars:
@@ -73,11 +97,9 @@ class ProgressDisplay:
         self._lines = self._console is not None and not self._console.is_terminal
         self._page, self._stages = page, list[Stage]()
         self._said = self._paged = time.monotonic()
-        self._progress: Bars | _NoBars = _NoBars()
+        self._progress: Progress | _NoBars = _NoBars()
         if self._console is not None and not self._lines:
-            from conrepair.runtime.bars import Bars
-
-            self._progress = Bars(self._console)
+            self._progress = _bars(self._console)
         self._transfers: dict[str, Any] = {}
         self._depth = 0
 
@@ -174,7 +196,7 @@ class Stage:
     """The bar of one stage."""
 
     def __init__(
-        self, progress: Bars | _NoBars, task: Any, tell: Callable[[str], None], name: str, total: int, done: int
+        self, progress: Progress | _NoBars, task: Any, tell: Callable[[str], None], name: str, total: int, done: int
     ) -> None:
         """Begin.
 

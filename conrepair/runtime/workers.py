@@ -20,10 +20,10 @@ from typing import Any
 from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import full_disk, in_place, size_below, storage_error
+from conrepair.runtime.forks.template import FORKS, Template
 from conrepair.runtime.memory import free_for_jobs, held_alone
 from conrepair.runtime.process import ALONE, POSSIBLE, WorkerDied, WorkerProcess, checked_environment
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
-from conrepair.runtime.template import FORKS, Template
 from conrepair.runtime.typed import plain
 from conrepair.runtime.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STORAGE
 
@@ -165,6 +165,7 @@ class Lane:
         process: The worker.
         oversized: GiB that the worker held when it was stopped for it; else 0.
         folder: Of the worker's own, for temporary files and for what compilers keep.
+        template: What a worker is forked from that has to be made; None: it's a fresh interpreter.
     """
 
     setup: Mapping[str, Any]
@@ -174,6 +175,7 @@ class Lane:
     process: WorkerProcess | None = None
     oversized: float = 0.0
     folder: Path | None = None
+    template: Template | None = None
 
     @property
     def held_alone(self) -> int:
@@ -191,23 +193,20 @@ class Lane:
             return int(status.get("VmRSS", "0 kB").split()[0]) << 10
         return 0
 
-    def schedule(
-        self, request: Sequence[Any], timeout: float, temporary: Path, template: Template | None = None
-    ) -> concurrent.futures.Future[Any]:
+    def schedule(self, request: Sequence[Any], timeout: float, temporary: Path) -> concurrent.futures.Future[Any]:
         """Hand a job to the worker; returns its future.
 
         Args:
             request: The job.
             timeout: In seconds.
             temporary: Where a worker that has to be made gets its folder for temporary files.
-            template: What such a one is forked from; None: it's a fresh interpreter.
         """
         if self.process is not None and not self.process.active:
             self.close()
         if self.process is None:
             self.folder = own = Path(tempfile.mkdtemp(dir=temporary))
             setup = {**self.setup, "folders": [*self.setup["folders"], str(own)]}
-            self.process = WorkerProcess(setup, own, template)
+            self.process = WorkerProcess(setup, own, self.template)
         return self.process.call(request, timeout)
 
     def close(self) -> None:
@@ -361,8 +360,8 @@ class Workers:
         with storage_error(place):
             if self._temporary is None:
                 self._temporary = self._stack.enter_context(scratch_folder(place, SCRATCH))
-            template = self._template_of(lane, job.needs, self._temporary)
-            future = lane.schedule(request, job.timeout, self._temporary, template)
+            lane.template = self._template_of(lane, job.needs, self._temporary)
+            future = lane.schedule(request, job.timeout, self._temporary)
         lane.busy = True
         lane.oversized = 0.0
         lane.imported |= job.needs

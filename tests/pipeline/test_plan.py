@@ -8,7 +8,7 @@ import pytest
 
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig, ModelConfig
-from conrepair.converters import routes
+from conrepair.converters import all_converters
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.from_config import active_models, goals_of
 from conrepair.pipeline.plan import Conversion, Goal, check_converters, plan_conversions
@@ -143,8 +143,8 @@ def test_options_for_a_converter_that_isnt_used() -> None:
 @pytest.fixture
 def no_way_to_tflite(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the converters that write TFLite; with them, every format is reached from every other."""
-    left = {name: step for name, step in routes.CONVERTERS.items() if step.target != "tflite"}
-    monkeypatch.setattr(routes, "CONVERTERS", left)
+    left = {name: step for name, step in all_converters.CONVERTERS.items() if step.target != "tflite"}
+    monkeypatch.setattr(all_converters, "CONVERTERS", left)
 
 
 @pytest.mark.usefixtures("no_way_to_tflite")

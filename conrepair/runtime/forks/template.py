@@ -23,7 +23,7 @@ FORKS = sys.platform == "linux" and hasattr(socket, "send_fds")
 
 _MAIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
-    "from conrepair.runtime.template_process import fork_workers; fork_workers(int(sys.argv[1]))"
+    "from conrepair.runtime.forks.template_process import fork_workers; fork_workers(int(sys.argv[1]))"
 )
 _LONGEST_CODE = 16  # bytes
 
