@@ -210,7 +210,7 @@ def measure(kind: str, nodes: int, faults: int) -> dict[str, Any]:
     from conrepair.frameworks.model import Model
     from conrepair.localization.localize import localize_networks
     from conrepair.localization.options import Options
-    from conrepair.networks.open_network import open_network
+    from conrepair.networks.network import open_network
     from conrepair.runtime.files import sha256_of
 
     with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch:

@@ -32,7 +32,7 @@ from benchmarks.common.running import result_of
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model, from_json
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.workers import Workers
 

@@ -31,7 +31,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment, align
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 
 _WRONG = 0.003  # of all pairs
 _COUNT = 4  # samples

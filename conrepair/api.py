@@ -188,8 +188,7 @@ def inputs(options: Inputs) -> dict[str, npt.NDArray[Any]]:
     """
     import numpy as np
 
-    from conrepair.pipeline.model_inputs import check_inputs_file, model_inputs, save_inputs
-    from conrepair.pipeline.single import inputs_of
+    from conrepair.pipeline.single import check_inputs_file, inputs_of, model_inputs, save_inputs
 
     if options.output is not None:
         check_inputs_file(Path(options.output).absolute(), force=False)

@@ -16,7 +16,7 @@ MODULES = (
     "conrepair.metrics.tensors",
     "conrepair.repairs.conversion.result",
     "conrepair.repairs.result",
-    "conrepair.report.localization.about",
+    "conrepair.report.localization.advice",
     "conrepair.report.result",
 )
 MANY = 7

@@ -18,7 +18,7 @@ from benchmarks.containers.canaries import NOTE, Canary, canary_of
 from benchmarks.containers.disguises import disguised_archive, flipped
 from conrepair.data.tensors import read_tensors
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.outlines.unrun import describe_unrun
+from conrepair.frameworks.outlines.outline import describe_unrun
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConrepairError
 

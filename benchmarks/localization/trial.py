@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.common.in_process import ask_of
 from benchmarks.common.target import Data, finite, made_target, measured, subject, told
-from conrepair.evaluate.intent import Intent
+from conrepair.evaluate.run import Intent
 from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 

@@ -24,7 +24,7 @@ MODULES = (
     "conrepair/evaluate/answers.py",
     "conrepair/evaluate/pairing.py",
     "conrepair/evaluate/whole_numbers.py",
-    "conrepair/evaluate/intent.py",
+    "conrepair/evaluate/run.py",
     "conrepair/evaluate/run.py",
     # Which piece is said to be at fault, and whether anything is.
     "conrepair/localization/measurement.py",
@@ -41,8 +41,8 @@ MODULES = (
     "conrepair/localization/alignment.py",
     "conrepair/localization/matching.py",
     "conrepair/localization/refinement.py",
-    "conrepair/localization/cuts.py",
-    "conrepair/localization/isolated.py",
+    "conrepair/localization/matching.py",
+    "conrepair/localization/compensating.py",
     "conrepair/localization/settling.py",
     "conrepair/localization/compensating.py",
     # Which edits are taken, and whether what comes out is delivered.

@@ -19,7 +19,7 @@ from benchmarks.repair.edited_layers import edited_layers
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
 from conrepair.data.feeds import DataReference
 from conrepair.editors.open_editor import open_editor
-from conrepair.evaluate.intent import Intent
+from conrepair.evaluate.run import Intent
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework

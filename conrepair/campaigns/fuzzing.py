@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from conrepair.campaigns.fuzz_database import DATABASE, Database, Suspect
-from conrepair.campaigns.fuzz_job import fuzz_job
 from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD, Made
 from conrepair.campaigns.fuzz_networks import FuzzNetwork, Source, dealt, functions_of, rounds
 from conrepair.campaigns.generate_functions import functions_at
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.campaigns.network_folder import text_of
+from conrepair.campaigns.rechecking import fuzz_job
 from conrepair.cases.case import read
 from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure

@@ -15,8 +15,8 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.generate.generated import versions
 from conrepair.generate.learned.cases import case_instances
 from conrepair.generate.learned.instances import Instance, instances_of, text_of_instances
-from conrepair.generate.learned.models import harvest
 from conrepair.generate.learned.placing import Learned
+from conrepair.generate.learned.trying import harvest
 from conrepair.generate.networks import Material
 from conrepair.generate.real.growth import GrowingModel
 from conrepair.generate.real.opened import opened

@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from conrepair.campaigns.fuzz_job import fuzz_job
+from conrepair.engine.job_table import reach_of
 from conrepair.engine.place import executor, make_environments
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import ENDS
 from conrepair.report.fuzz.folder import FINDING, read_finding
 from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import make_folder
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
 from conrepair.systems.registry import entry
+
+_START = 180.0  # more seconds than for its networks, each of which has a limit of its own: libraries are imported
+
+
+def fuzz_job(kind: str, name: str, payload: Mapping[str, Any], folder: Path, seconds: float) -> Job:
+    """A job of one system, and its folder.
+
+    Args:
+        kind: As in the table of jobs.
+        name: Of the system and its setting.
+        payload: Besides that.
+        folder: Is made.
+        seconds: That its work may take.
+    """
+    asked = entry(name)
+    make_folder(folder)
+    return Job(
+        kind,
+        {"entry": name, **payload},
+        folder,
+        asked.runs.needs(asked.chosen),
+        seconds + _START,
+        reach_of(kind, device=asked.chosen.reach),
+        asked.runs.environment(asked.chosen),
+    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from conrepair.report.console import print_result
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import result_text
 from conrepair.runtime.errors import ConrepairError
-from conrepair.runtime.file_names import FileNames
+from conrepair.runtime.path_text import FileNames
 from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.words import complain
 

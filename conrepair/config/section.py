@@ -15,8 +15,7 @@ from conrepair.intake import arguments
 from conrepair.runtime.bounds import MOST_SEED
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.generate import CASES, FORMS, PATTERNS, RANKS
-from conrepair.verbs.option import SWITCH, Options, Value
-from conrepair.verbs.values import COUNT, DATA, FILE, NUMBER, OR_NONE, SECONDS, SEED, SHARE
+from conrepair.verbs.option import COUNT, DATA, FILE, NUMBER, OR_NONE, SECONDS, SEED, SHARE, SWITCH, Options, Value
 
 Asked = TypeVar("Asked", bound=Options)
 Kind = TypeVar("Kind", bound="Section")

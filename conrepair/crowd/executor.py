@@ -25,7 +25,7 @@ from conrepair.data.pictures.prepare import wait_for_photos
 from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import DataError, StorageError
 from conrepair.runtime.files import canonical_json, storage_error
-from conrepair.runtime.inside import place_in
+from conrepair.runtime.outputs import place_in
 from conrepair.runtime.standing import Elsewhere, Machine
 from conrepair.runtime.typed import plain
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers

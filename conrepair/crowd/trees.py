@@ -15,7 +15,7 @@ from conrepair.crowd.blobs import Blobs
 from conrepair.frameworks.identity import model_files
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import canonical_json, sha256_of
-from conrepair.runtime.inside import place_in
+from conrepair.runtime.outputs import place_in
 
 
 @dataclass(frozen=True)

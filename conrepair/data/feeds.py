@@ -11,13 +11,19 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.array_axes import samples_first
-from conrepair.data.binding import Binding, bind_inputs, image_layout, takes_stored
-from conrepair.data.matching import Matching, matching
+from conrepair.data.binding import Binding, Matching, bind_inputs, image_layout, matching, takes_stored
 from conrepair.data.pictures.byte_pictures import Preparation, channels_last, taken_apart, to_bytes, to_reals
 from conrepair.data.pictures.prepare import PreparedPhotos
 from conrepair.data.pictures.recipe import Recipe, apply_numeric
-from conrepair.data.sample_axes import UNNAMED, axes_as_fed, batch_symbols, fixed_batch, resized, shared_axes
+from conrepair.data.sample_axes import (
+    UNNAMED,
+    axes_as_fed,
+    batch_symbols,
+    fixed_batch,
+    resized,
+    samples_first,
+    shared_axes,
+)
 from conrepair.data.stored_values import quantized
 from conrepair.data.symbolic_sizes import declaration
 from conrepair.data.synthetic import SyntheticRange, draw

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.array_axes import common_length
+from conrepair.data.sample_axes import common_length
 from conrepair.data.stored_values import read_arrays
 from conrepair.runtime.archive import ArchiveError
 from conrepair.runtime.errors import DataError

@@ -26,9 +26,8 @@ from conrepair.editors.operation import Operation
 from conrepair.editors.resizing import SHAPED
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import ChangedModel, Model
-from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.layer_graph import Array, Attribute, Node, without_sizes
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS
-from conrepair.graph.sizes import without_sizes
 from conrepair.networks.onnx import OnnxNetwork, open_network
 from conrepair.networks.onnx_file import load_plain, take_in
 from conrepair.networks.onnx_plain import batch_numbers, written_shapes

@@ -16,9 +16,8 @@ from conrepair.editors.tensorflow_file import TensorFlowFile
 from conrepair.editors.tensorflow_graft import TensorFlowWriter
 from conrepair.editors.tensorflow_save import save_frozen, save_saved_model
 from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.layer_graph import Array, Attribute, Node, without_sizes
 from conrepair.graph.operators import OPERATORS
-from conrepair.graph.sizes import without_sizes
 from conrepair.networks.stored import StoredParameter
 from conrepair.networks.tensorflow import TensorFlowNetwork
 from conrepair.networks.tensorflow_pieces import canonical_name, data_inputs, operator_of

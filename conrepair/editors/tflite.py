@@ -17,9 +17,15 @@ from conrepair.editors.grid import symmetric_scales
 from conrepair.editors.lowering_windows import GLOBAL_POOLS, POOLS
 from conrepair.editors.operation import Operation, unfused
 from conrepair.editors.tflite_file import EditedTfliteFile
-from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
+from conrepair.editors.tflite_graft import (
+    TfliteWriter,
+    drop_unread,
+    new_options,
+    options_for,
+    place_operators,
+    set_options,
+)
 from conrepair.editors.tflite_grids import BIASES, rescale_bias, set_constant_grid, set_range
-from conrepair.editors.tflite_options import new_options, options_for, set_options
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
 from conrepair.graph.attributes import as_real

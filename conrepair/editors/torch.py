@@ -18,7 +18,7 @@ from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.lowering_windows import GLOBAL_POOLS, POOLS
 from conrepair.editors.operation import Operation
-from conrepair.editors.torch_graft import TorchWriter
+from conrepair.editors.torch_graft import TorchWriter, add_buffer, drop_unread, put_in_order
 from conrepair.editors.torch_graph import (
     as_stored,
     constants_of,
@@ -30,7 +30,6 @@ from conrepair.editors.torch_graph import (
     stored_places,
 )
 from conrepair.editors.torch_operators import ATTRIBUTES, PAD_MODES, even_pads, pads_listed, target_of
-from conrepair.editors.torch_program import add_buffer, drop_unread, put_in_order
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import example_inputs, load_module
 from conrepair.graph.layer_graph import Array, Attribute, Node

@@ -32,8 +32,7 @@ from conrepair.evaluate.verdict import Integers, Verdict, judge, of_types, round
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import FLOAT32, tried
-from conrepair.judging.explained import By, Explained
-from conrepair.judging.floor import HALF_PRECISIONS, Floor, Rounding, coarser
+from conrepair.judging.floor import HALF_PRECISIONS, By, Explained, Floor, Rounding, coarser
 from conrepair.judging.recognition import Fit, stored_in
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap, top_k

@@ -15,8 +15,7 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.judging import numbers
 from conrepair.judging.arithmetic import ARITHMETICS, arithmetic_of
-from conrepair.judging.explained import By, Explained
-from conrepair.judging.floor import Floor, Rounding
+from conrepair.judging.floor import By, Explained, Floor, Rounding
 from conrepair.judging.recognition import Fit, fit, recognized, told_apart
 from conrepair.metrics.running_error import relative_l2
 from conrepair.truth.judging import Side, beside, is_sharp

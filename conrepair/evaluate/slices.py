@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.judging import numbers
-from conrepair.judging.explained import By
-from conrepair.judging.floor import Floor, Rounding
+from conrepair.judging.floor import By, Floor, Rounding
 from conrepair.metrics.slices import AxisErrors, errors_by_axis
 
 Array = npt.NDArray[Any]

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from conrepair.data.tensor_spec import FEW_DIGITS
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.judging import numbers
-from conrepair.judging.explained import By
-from conrepair.judging.floor import Floor
+from conrepair.judging.floor import By, Floor
 from conrepair.metrics.tensors import TensorError
 from conrepair.runtime.words import telling
 

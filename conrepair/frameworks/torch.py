@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from conrepair.data.symbolic_sizes import Shapes, other_shapes, trial_shapes, with_declared_sizes
 from conrepair.data.tensor_spec import SizeRange, TensorSpec, numpy_dtype
+from conrepair.frameworks.builders import CheckpointError, network_in
 from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
@@ -23,7 +24,6 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error, loading
 from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admitted
 from conrepair.frameworks.states.torch import states_of
-from conrepair.frameworks.torch_checkpoint import CheckpointError, network_in
 from conrepair.frameworks.torch_double import arithmetic, products
 from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError

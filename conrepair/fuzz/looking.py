@@ -23,8 +23,7 @@ from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.gradients import trained
 from conrepair.fuzz.oracles.numbers import allowance, differing, numbers, spread
 from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, REFUSED, SLOWER, THREADS, Suspicion
-from conrepair.fuzz.timing import slower, timed
-from conrepair.fuzz.trial import Trial, tried
+from conrepair.fuzz.trial import Trial, slower, timed, tried
 from conrepair.generate.running import RefusedError, run
 from conrepair.metrics.ulps import is_number
 from conrepair.onnx_passes.fold_constants import RANDOM

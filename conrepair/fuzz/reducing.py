@@ -17,7 +17,7 @@ from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.fed import with_fed_weights
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look, referees
 from conrepair.fuzz.suspicion import ENDS, OF_RUNS, SLOWER, Suspicion
-from conrepair.fuzz.timing import RUNS
+from conrepair.fuzz.trial import RUNS
 from conrepair.metrics.ulps import is_real
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.systems.registry import Entry, entry

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import statistics
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from conrepair.data.stored_values import ONLY_ELSEWHERE, to_stored
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
-from conrepair.fuzz.suspicion import REFUSED, THREADS, Suspicion
+from conrepair.fuzz.suspicion import REFUSED, SLOWER, THREADS, Suspicion
 from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError, ToolError
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
@@ -224,3 +226,50 @@ def how_ended(stage: str, error: BaseException, case: Case) -> Suspicion:
 def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""
+
+
+# How long a case takes by several settings of a system, and which optimizations make it slower.
+
+
+RUNS = 9
+
+_TIMES = 2.0
+_LEAST = 1e-4  # seconds: less is what calls take, whatever they compute
+
+
+def timed(case: Case, system: System, settings: Sequence[Setting], folder: Path) -> list[float]:
+    """Seconds of a run by each setting: the median of `RUNS`, in turn, so that what else runs here meets all.
+
+    Args:
+        case: Any.
+        system: Which.
+        settings: Of it; the case's options of the system are added.
+        folder: For files.
+
+    Raises:
+        Exception: whatever one of them stumbles over.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        model = case.file(Path(made))
+        opened = [system.open(model, with_options(system, setting, case), Path(made)) for setting in settings]
+        for runnable in opened:
+            runnable.run(dict(case.inputs))
+        took: list[list[float]] = [[] for _ in opened]
+        for _ in range(RUNS):
+            for runnable, seconds in zip(opened, took, strict=True):
+                begun = perf_counter()
+                runnable.run(dict(case.inputs))
+                seconds.append(perf_counter() - begun)
+    return list(map(statistics.median, took))
+
+
+def slower(seconds: float, plain: float) -> Iterator[Suspicion]:
+    """Suspect what takes more than twice as long as with most left out.
+
+    Args:
+        seconds: Of a run.
+        plain: Of one with most left out.
+    """
+    if seconds > _TIMES * plain and seconds - plain > _LEAST:
+        words = f"a run takes {seconds:.3g} s, and {plain:.3g} s with most left out"
+        yield Suspicion(SLOWER, SLOWER, message=words, given=seconds, exact=plain)

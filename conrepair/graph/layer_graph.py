@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,17 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.attributes import Attribute, Attributed
 
-__all__ = ["FEW_BITS", "Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor", "fingerprint"]
+__all__ = [
+    "FEW_BITS",
+    "Array",
+    "Attribute",
+    "LayerGraph",
+    "Node",
+    "Parameter",
+    "Tensor",
+    "fingerprint",
+    "without_sizes",
+]
 
 FEW_BITS = {"int8", "uint8", "int16", "uint16"}
 """Integers that stand for real numbers on a grid which ends."""
@@ -336,3 +346,36 @@ class LayerGraph:
                 needs.update({name: None} if name in fed else found.get(name, {}))
             found.update(dict.fromkeys(node.outputs, needs))
         return {name: tuple(sorted(needs, key=self.order.__getitem__)) for name, needs in found.items()}
+
+
+# Leave out of a graph what only computes sizes: no layer, and a number once the inputs' sizes are fixed.
+
+
+_ASKING = {"Shape", "Size"}
+
+
+def without_sizes(graph: LayerGraph) -> LayerGraph:
+    """The graph without nodes that compute whole numbers from nothing but the sizes of tensors.
+
+    What reads those has "" for them, and so isn't taken for something that depends on the tensors whose sizes were
+    asked for. Outputs of the network stay, whatever they're computed from. What was left out is in `Node.sizes` of
+    what reads it.
+
+    Args:
+        graph: As a framework's file has it.
+    """
+    kept: list[Node] = []
+    gone: dict[str, Node] = {}
+    for node in graph.nodes:
+        read = [name for name in node.inputs if name]
+        whole = not any(graph.tensors[name].is_real or name in graph.outputs for name in node.outputs)
+        sizes = {place: gone[name] for place, name in enumerate(node.inputs) if name in gone}
+        left = replace(node, inputs=tuple("" if name in gone else name for name in node.inputs), sizes=sizes)
+        if whole and (node.op in _ASKING or (read and gone.keys() >= set(read))):
+            gone.update(dict.fromkeys(node.outputs, left))
+        else:
+            kept.append(left)
+    if not gone:
+        return graph
+    tensors = {name: tensor for name, tensor in graph.tensors.items() if name not in gone}
+    return LayerGraph(graph.inputs, graph.outputs, tensors, tuple(kept))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.array_axes import common_length
+from conrepair.data.sample_axes import common_length
 from conrepair.data.stored_values import ONLY_ELSEWHERE, fileable
 from conrepair.intake.arguments import path, refused
 from conrepair.runtime.errors import DataError, UsageError

@@ -8,8 +8,7 @@ from pathlib import Path
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import LoadedModel, Model
-from conrepair.frameworks.outlines.outline import Outline, outline
-from conrepair.frameworks.outlines.unrun import describe_unrun
+from conrepair.frameworks.outlines.outline import Outline, describe_unrun, outline
 from conrepair.frameworks.registry import framework
 from conrepair.jobs.values import BuildRequest
 from conrepair.runtime.errors import SourceChangedError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from conrepair.data.matching import Matching
+from conrepair.data.binding import Matching
 from conrepair.data.recorded import outputs_among, read_recorded
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model

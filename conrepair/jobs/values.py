@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.converters.base import Converter
+from conrepair.data.binding import Matching
 from conrepair.data.feeds import DataReference
-from conrepair.data.matching import Matching
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from conrepair.graph.layer_graph import Array
 from conrepair.judging import numbers
-from conrepair.judging.arithmetic import arithmetic_of
-from conrepair.judging.disturbance import DISTURBED, as_rounding
+from conrepair.judging.arithmetic import DISTURBED, arithmetic_of, as_rounding
 from conrepair.judging.exact import exact_values, first_wrong_kernel, work_of
 from conrepair.judging.simulation import Simulated
 from conrepair.networks.network import Network

@@ -11,7 +11,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.activations import Activations
-from conrepair.localization.isolated import Isolated
+from conrepair.localization.compensating import Isolated
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import ComparedNetworks, Likeness, Pair, match
 from conrepair.localization.neighbourhood import Neighbourhood

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph, Node
-from conrepair.localization.cuts import known_of
 from conrepair.localization.diagnosis.steps import MOVES
-from conrepair.localization.matching import Pair
+from conrepair.localization.matching import Pair, known_of
 from conrepair.localization.measurement import Cut, Feeds, introduced
 from conrepair.localization.numbers import judging
 from conrepair.localization.reference import Reference

@@ -22,9 +22,8 @@ from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.numbers import judging
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.metrics.tensors import compare_tensors
-from conrepair.networks.network import Network
+from conrepair.networks.network import Network, open_network
 from conrepair.networks.onnx_plain import batch_numbers, written_shapes
-from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.graph.layer_graph import Array
-from conrepair.judging.disturbance import shaken
+from conrepair.judging.arithmetic import shaken
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment

@@ -16,7 +16,6 @@ from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import with_changed_face
 from conrepair.localization.compilation import align_compiled, with_compilation
 from conrepair.localization.conclusion import localization
-from conrepair.localization.cuts import known_of, readers_of
 from conrepair.localization.doubtful import with_other_layers
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.hidden import explain_outputs
@@ -25,6 +24,7 @@ from conrepair.localization.keeping import kept_layers
 from conrepair.localization.kept import KeptLayer
 from conrepair.localization.latent import Latent, latent_faults
 from conrepair.localization.located import Guilty, exchanged_behind, located_faults
+from conrepair.localization.matching import known_of, readers_of
 from conrepair.localization.measurement import Cut, Feeds, measure
 from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options

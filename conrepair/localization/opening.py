@@ -12,8 +12,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import channels_of
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.pieces import Pieces
-from conrepair.networks.network import Network
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import Network, open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
 from conrepair.runtime.files import HashedPath
 

@@ -18,11 +18,10 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment, align
-from conrepair.localization.cuts import feeding_of
 from conrepair.localization.input_relation import explain_inputs
 from conrepair.localization.isolation import Isolation, as_stored
 from conrepair.localization.layout import Layout, layouts
-from conrepair.localization.matching import Pair
+from conrepair.localization.matching import Pair, feeding_of
 from conrepair.localization.measurement import Feeds
 from conrepair.localization.numbers import pairing, preparing
 from conrepair.localization.options import Options

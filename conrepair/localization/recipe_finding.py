@@ -12,8 +12,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.numbers import preparing
 from conrepair.localization.opening import OpenedNetwork, WholeRun
 from conrepair.localization.options import Options
-from conrepair.localization.recipe_candidate import Budget
-from conrepair.localization.recipe_feeds import joined
+from conrepair.localization.recipe_feeds import Budget, joined
 from conrepair.localization.recipes import search_recipes
 from conrepair.localization.result import RecipeFinding
 from conrepair.runtime.files import HashedPath

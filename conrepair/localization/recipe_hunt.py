@@ -17,9 +17,8 @@ from conrepair.data.pictures.recipe import Recipe
 from conrepair.evaluate.answers import as_scores
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.localization.numbers import preparing
-from conrepair.localization.recipe_candidate import Budget, RecipeCandidate
 from conrepair.localization.recipe_family import affine, coarse_fits, fits, numbers, resamplings, with_affine
-from conrepair.localization.recipe_feeds import Arrangement, PhotoFeeds, joined
+from conrepair.localization.recipe_feeds import Arrangement, Budget, PhotoFeeds, RecipeCandidate, joined
 from conrepair.metrics.probabilities import looks_normalized, softmax
 from conrepair.metrics.tensors import relative_error
 from conrepair.runtime.errors import DataError

@@ -25,11 +25,10 @@ from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.conclusion import localization
-from conrepair.localization.cuts import known_of
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged, judge_cut
 from conrepair.localization.layout import layouts
-from conrepair.localization.matching import Pair
+from conrepair.localization.matching import Pair, known_of
 from conrepair.localization.measurement import Cut, Feeds
 from conrepair.localization.options import Options
 from conrepair.localization.reference import Reference

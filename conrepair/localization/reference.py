@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
-from conrepair.judging.disturbance import shaken
+from conrepair.judging.arithmetic import shaken
 from conrepair.judging.measured import Measured, measured
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import as_stored

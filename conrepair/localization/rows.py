@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.alignment import Alignment
-from conrepair.localization.cuts import known_of
 from conrepair.localization.judgement import Judged
+from conrepair.localization.matching import known_of
 from conrepair.localization.result import LayerRow
 from conrepair.networks.network import Network
 

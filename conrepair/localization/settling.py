@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph
-from conrepair.localization.compensating import without_compensated
-from conrepair.localization.cuts import feeding_of, readers_of
-from conrepair.localization.isolated import Isolated
+from conrepair.localization.compensating import Isolated, without_compensated
 from conrepair.localization.layout import layouts
-from conrepair.localization.matching import Pair
+from conrepair.localization.matching import Pair, feeding_of, readers_of
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.numbers import pairing
 

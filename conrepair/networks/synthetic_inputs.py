@@ -22,7 +22,7 @@ from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
 from conrepair.graph.input_ranges import input_ranges, weighs
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 from conrepair.runtime.errors import ConrepairError
 
 _SAMPLES = 8  # that a range is tried with

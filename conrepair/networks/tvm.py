@@ -19,8 +19,7 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
-from conrepair.networks.network import CompiledKernel, Network, Segment
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import CompiledKernel, Network, Segment, open_network
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.json_file import read_json_text, value_of
 

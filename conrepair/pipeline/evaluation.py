@@ -17,9 +17,8 @@ from conrepair.engine.scheduler import Result
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.evaluate.evidence import evidence_of
 from conrepair.evaluate.inputs import ComparedInput, compared_inputs
-from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.max_drop import judge_drop
-from conrepair.evaluate.run import Run
+from conrepair.evaluate.run import Intent, Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import LoadedModel

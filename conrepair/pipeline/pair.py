@@ -16,8 +16,7 @@ from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.identity import model_sha256
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
-from conrepair.localization.result import Localization
-from conrepair.localization.steps import attribute_steps
+from conrepair.localization.result import Localization, attribute_steps
 from conrepair.pipeline.datasets import dataset_for, fewer_in_words, fitting_count
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.evaluation import Looked

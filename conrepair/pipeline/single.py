@@ -9,25 +9,94 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.routes import Route, find_route, pinned_route
+from conrepair.data.feeds import Feeds, open_feeds
 from conrepair.data.pictures.named_recipes import RECIPES
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
-from conrepair.intake.data import data_file
+from conrepair.intake.data import data_file, write_arrays
 from conrepair.intake.models import model_file
 from conrepair.pipeline.datasets import dataset_for, is_array_file
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.options import fitting_recipe, read_options, recipe_of, slug
 from conrepair.pipeline.plan import Goal
-from conrepair.pipeline.run import run_models
+from conrepair.pipeline.run import run_models, run_state
 from conrepair.pipeline.settings import BackendChoice, Settings
+from conrepair.pipeline.stages.preparation import build, draw
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.repair.summary import conversion_lines
 from conrepair.report.result import Row
 from conrepair.report.results import Converted, Executed
 from conrepair.runtime.errors import ConrepairError, UsageError
+from conrepair.runtime.outputs import Output
 from conrepair.verbs.options import Convert, Execute, Fed, Inputs
+
+
+def model_inputs(
+    subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0
+) -> tuple[Feeds, list[str]]:
+    """Draw a model's inputs as a comparison does, or prepare its data.
+
+    Args:
+        subject: The model, with its dataset and recipe.
+        session: Where.
+        notes: What a person should know already.
+        timeout: Seconds for each step.
+
+    Returns:
+        Arrays by the model's input, samples first, in the types that it takes; and what a person should know.
+
+    Raises:
+        ConrepairError: if the model can't be loaded, or the data doesn't fit it.
+    """
+    with run_state(session, Settings(seconds=timeout), [subject], notes) as state:
+        build(state)
+        draw(state)
+        own = state.subjects[0]
+        if own.source is None:
+            if own.problem is None:
+                raise ValueError(f"{own.name} wasn't loaded, and nothing says why")
+            raise own.problem.as_error()
+        for error in state.photos.wait().values():
+            raise error
+        data, recipe = state.data_for(own, own.source)
+        reader = open_feeds(data, own.inputs(own.source), recipe)
+        return reader.read(0, reader.count), state.notes
+
+
+def check_inputs_file(path: Path, *, force: bool, data: str | Path | None = None) -> None:
+    """Make sure that writing a model's inputs replaces nothing else.
+
+    Args:
+        path: For them.
+        force: Whether earlier ones are replaced.
+        data: That they're made of.
+
+    Raises:
+        UsageError: if something is there, or it isn't called .npz.
+    """
+    if path.suffix != ".npz":
+        raise UsageError(f"{path} would hold arrays by name: call it .npz.")
+    _output(path).check(force=force, inputs=[] if data is None else [data])
+
+
+def save_inputs(arrays: Feeds, path: Path) -> None:
+    """Write a model's inputs; the file appears whole.
+
+    Args:
+        arrays: By input, samples first.
+        path: An .npz, from `check_inputs_file`.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+    with _output(path).write() as temporary:
+        write_arrays(temporary, arrays)
+
+
+def _output(path: Path) -> Output:
+    return Output(path, "inputs", beside=True)
 
 
 def execution_of(options: Execute, backend: BackendChoice, given: Path = Path()) -> tuple[Subject, list[str]]:

@@ -17,7 +17,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import ELEMENTWISE_BINARY
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.localize import Found
-from conrepair.localization.recipe_words import changes_in_words
+from conrepair.localization.recipes import changes_in_words
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import FileEdit, Graft
 from conrepair.repairs.patch import Patch

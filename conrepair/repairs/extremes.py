@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
-from conrepair.judging.disturbance import shaken
+from conrepair.judging.arithmetic import shaken
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.matching import Pair

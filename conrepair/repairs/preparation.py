@@ -15,7 +15,7 @@ from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import OF_INPUTS
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.localize import Found
-from conrepair.localization.recipe_words import changes_in_words
+from conrepair.localization.recipes import changes_in_words
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.criteria import sources_of
 from conrepair.repairs.edits import SetRecipe

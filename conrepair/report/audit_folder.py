@@ -15,9 +15,9 @@ from conrepair.report.repair.files import repair_files
 from conrepair.report.result import AuditResult, Build, Row
 from conrepair.report.row_paths import RowFolders, placed
 from conrepair.report.verdict_table import verdicts_markdown
-from conrepair.runtime.file_names import FileNames
 from conrepair.runtime.files import put_text
 from conrepair.runtime.outputs import Output
+from conrepair.runtime.path_text import FileNames
 from conrepair.runtime.store import RECORD
 
 # The record of one run: what was answered to every input, as a table and in the classic text form.

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from conrepair.report.localization.about import about_step
+from conrepair.report.localization.advice import about_step
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.repair.summary import print_repair, print_untouched
 from conrepair.report.result import AuditResult

@@ -9,8 +9,7 @@ from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import DOCUMENT, PAGE, has_page, result_text
 from conrepair.runtime.files import put_text
-from conrepair.runtime.inside import place_in
-from conrepair.runtime.outputs import Output
+from conrepair.runtime.outputs import Output, place_in
 
 _SORTS = {
     "audit": "audit",

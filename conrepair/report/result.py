@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from conrepair.evaluate.compare import Comparison
 from conrepair.evaluate.inputs import ComparedInput
-from conrepair.evaluate.intent import Intent
-from conrepair.evaluate.run import Run
+from conrepair.evaluate.run import Intent, Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
 from conrepair.graph.record import GraphRecord

@@ -21,8 +21,7 @@ from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.result import RepairResult
 from conrepair.report.audit_folder import write_audit
 from conrepair.report.folder import check_folder, run_output, write_folder
-from conrepair.report.localization.about import About, about_step
-from conrepair.report.localization.advice import seen, verdict_advice
+from conrepair.report.localization.advice import About, about_step, seen, verdict_advice
 from conrepair.report.repair.files import made_anew, repair_files
 from conrepair.report.repair.summary import repair_line
 from conrepair.report.result import AuditResult, Problem, Ran, RepairedTarget, Row

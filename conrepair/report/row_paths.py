@@ -14,7 +14,7 @@ from conrepair.frameworks.model import Model
 from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.report.result import Build, Compared, LocalizedStep, LocalizedTarget, Ran, RepairedTarget, Row
-from conrepair.runtime.file_names import FileNames
+from conrepair.runtime.path_text import FileNames
 
 _Move = Callable[[str], str]
 Value = TypeVar("Value")

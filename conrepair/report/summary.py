@@ -13,11 +13,10 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
 from conrepair.report.figures import figures_of
-from conrepair.report.localization.about import names_of
-from conrepair.report.output_table import FEW, output_table, tests_of
+from conrepair.report.localization.advice import names_of
 from conrepair.report.repair.summary import advice_line, conversion_lines, repair_line
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.told import failed, state_of_row, without_device, word_of
+from conrepair.report.told import FEW, failed, output_table, state_of_row, tests_of, without_device, word_of
 from conrepair.runtime.terminal import SafeConsole
 from conrepair.runtime.words import quoted
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import unicodedata
+from collections.abc import Hashable
 from pathlib import Path
 
 from conrepair.runtime.errors import UsageError
@@ -79,7 +81,7 @@ def fitting_name(text: str, most: int = _NAME - _BESIDE) -> str:
     """A name as it is where every system can call a file or a folder so, else one of it and its hash.
 
     It's one name, that isn't hidden and leads nowhere: without separators, dots at its ends, characters that don't
-    print or that Windows has other uses for. `conrepair.runtime.file_names.Names` also keeps several apart.
+    print or that Windows has other uses for. `conrepair.runtime.path_text.Names` also keeps several apart.
 
     Args:
         text: Any, from anywhere.
@@ -104,3 +106,42 @@ def in_utf8(name: str) -> str:
         name: As the system lists it.
     """
     return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+# Names of files for texts of others: no two are confused, by whatever file system.
+
+
+class FileNames:
+    """Names in one folder: each thing has its own, also where case and forms of letters don't count."""
+
+    def __init__(self) -> None:
+        self._names: dict[Hashable, str] = {}
+        self._taken: dict[str, int] = {}
+
+    def of(self, thing: Hashable, wanted: str) -> str:
+        """The name of a thing: always the same one, and no other thing's.
+
+        Args:
+            thing: What is told from others: a text, or several.
+            wanted: What to call it, where a file can be called so and nothing else is.
+
+        Returns:
+            A name as of `fitting_name`: without folders, and leading nowhere.
+        """
+        if thing not in self._names:
+            self._names[thing] = self._free(fitting_name(wanted))
+        return self._names[thing]
+
+    def _free(self, wanted: str) -> str:
+        """It, or with the first number behind it that no other has."""
+        first, name = _folded(wanted), wanted
+        while _folded(name) in self._taken:
+            self._taken[first] += 1
+            name = fitting_name(f"{wanted}-{self._taken[first]}")
+        self._taken[_folded(name)] = 1
+        return name
+
+
+def _folded(name: str) -> str:
+    """The same for names that some file system takes for one."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

@@ -16,8 +16,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.border import is_plain_border, plain_border
 from conrepair.frameworks.onnx_files.optimizers import OPTIMIZERS
 from conrepair.frameworks.proto_file import read_proto
-from conrepair.networks.network import Network
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import Network, open_network
 from conrepair.runtime.files import copy_whole
 from conrepair.runtime.reach import GPU
 from conrepair.systems.system import Program, Setting, System

@@ -9,8 +9,7 @@ from typing import Any
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.generate import Programmed, comma_names
-from conrepair.verbs.option import Value, option, options
-from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, OR_NONE, SECONDS, SHARE
+from conrepair.verbs.option import COUNT, DATA, FILE, FOLDER, OR_NONE, SECONDS, SHARE, Value, option, options
 
 USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-version")
 """Systems that are tried where none are named."""

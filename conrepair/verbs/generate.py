@@ -13,8 +13,7 @@ from conrepair.frameworks.formats import other_formats
 from conrepair.generate.wishes import Wishes
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
-from conrepair.verbs.option import Options, Value, option, options
-from conrepair.verbs.values import COUNT, OR_NONE, SECONDS, SEED, SHARE
+from conrepair.verbs.option import COUNT, OR_NONE, SECONDS, SEED, SHARE, Options, Value, option, options
 
 CASES = "onnx"
 """In place of a model to learn of: ONNX's own cases."""

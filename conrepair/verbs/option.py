@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, ParamSpec, Self, TypeVar, dataclass_t
 from conrepair.intake import arguments
 from conrepair.intake.arguments import Reader
 from conrepair.runtime.errors import UsageError
+from conrepair.verbs import numbers
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -234,3 +235,17 @@ def _documented(options: Any) -> Iterator[str]:
     for item in sorted(dataclasses.fields(options), key=lambda item: bool(item.kw_only)):  # models first
         words = options.meaning(item.name, flags=False) if _KEY in item.metadata else item.metadata[_WORDS]
         yield f"    {item.name}: {words}"
+
+
+# Values that options of several verbs have: how each is read, from Python and from a shell.
+
+
+COUNT = Value(arguments.COUNT, numbers.count, "N")
+DATA = Value(arguments.anything, metavar="PATH")
+FILE = Value(arguments.path, metavar="FILE")
+FOLDER = Value(arguments.path, metavar="FOLDER")
+NUMBER = Value(arguments.real(), numbers.real, "X")
+OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
+SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
+SEED = Value(arguments.SEED, numbers.seed, "N")
+SHARE = Value(arguments.real(), numbers.share, "SHARE")

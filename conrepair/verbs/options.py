@@ -12,9 +12,22 @@ from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.metrics import metrics
-from conrepair.verbs.option import Options, Value, model, option, options, written
+from conrepair.verbs.option import (
+    COUNT,
+    DATA,
+    FILE,
+    FOLDER,
+    NUMBER,
+    SECONDS,
+    SEED,
+    Options,
+    Value,
+    model,
+    option,
+    options,
+    written,
+)
 from conrepair.verbs.tolerances import max_drops, tolerances
-from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED
 
 if TYPE_CHECKING:
     from conrepair.data.pictures.recipe import Recipe

@@ -9,9 +9,21 @@ from typing import Any, get_args
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.tracing.search.names import MethodName, ObjectiveName
-from conrepair.verbs.option import Options, Value, model, option, options
+from conrepair.verbs.option import (
+    COUNT,
+    DATA,
+    FILE,
+    FOLDER,
+    NUMBER,
+    SECONDS,
+    SEED,
+    Options,
+    Value,
+    model,
+    option,
+    options,
+)
 from conrepair.verbs.options import Loaded
-from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED
 
 EXACT = "exact"
 """The name of float64 as the other side."""

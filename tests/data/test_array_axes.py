@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conrepair.data.array_axes import common_length, samples_first
+from conrepair.data.sample_axes import common_length, samples_first
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import DataError
 

@@ -16,7 +16,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.registry import framework
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 
 LABELS = "".join(f"class {number}\n" for number in range(200)).encode()
 METADATA = bytes(range(64))

@@ -12,8 +12,7 @@ import pytest
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.evaluate.compare import Comparison, compare_runs
-from conrepair.evaluate.intent import Intent
-from conrepair.evaluate.run import Run
+from conrepair.evaluate.run import Intent, Run
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.judging.floor import coarser

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec
-from conrepair.evaluate.intent import Intent
-from conrepair.evaluate.run import HeldRun, Run
+from conrepair.evaluate.run import HeldRun, Intent, Run
 
 VALUES = np.random.default_rng(0).normal(size=(8, 5)).astype(np.float32)
 

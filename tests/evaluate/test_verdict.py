@@ -10,8 +10,7 @@ import pytest
 
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Integers, Verdict, judge, rounding_could_excuse
-from conrepair.judging.explained import By
-from conrepair.judging.floor import Floor, Rounding
+from conrepair.judging.floor import By, Floor, Rounding
 from conrepair.metrics.tensors import TensorError, compare_tensors
 
 TOLERANCE = Tolerance(noise_margin=10.0, quantized_top1=0.1, quantized_cosine=0.98)

@@ -15,8 +15,8 @@ import small_models
 from onnx import numpy_helper
 
 from conrepair.generate.graph import Draft
-from conrepair.generate.learned.models import harvest
 from conrepair.generate.learned.placing import Learned
+from conrepair.generate.learned.trying import harvest
 from conrepair.generate.networks import GeneratedNetwork, Material, made
 from conrepair.generate.real.changes import CHANGES
 from conrepair.generate.real.drafting import drafted

@@ -19,7 +19,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.input_ranges import input_ranges
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 
 
 def ranges(model: Model) -> list[InputRange | None]:

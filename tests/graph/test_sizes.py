@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.graph.sizes import without_sizes
+from conrepair.graph.layer_graph import LayerGraph, Node, Tensor, without_sizes
 
 
 def graph(nodes: list[tuple[str, tuple[str, ...], str, str]], outputs: tuple[str, ...]) -> LayerGraph:

@@ -17,8 +17,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.jobs import trace_kernels
 from conrepair.jobs.trace_values import Compared, Followed, JudgedSample
-from conrepair.networks.network import Network
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import Network, open_network
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.files import HashedPath
 from conrepair.systems.system import Setting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conrepair.judging.disturbance import as_rounding, shaken
+from conrepair.judging.arithmetic import as_rounding, shaken
 from conrepair.judging.numbers import DISTURBANCE
 
 

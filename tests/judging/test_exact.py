@@ -14,8 +14,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.judging import numbers
 from conrepair.judging.exact import exact_values, first_wrong_kernel
-from conrepair.networks.network import Network
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import Network, open_network
 from conrepair.truth.referees import reference_of
 
 SHAPE = (4, 6)

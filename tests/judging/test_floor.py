@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from conrepair.judging.explained import By
-from conrepair.judging.floor import Floor, Rounding, coarser
+from conrepair.judging.floor import By, Floor, Rounding, coarser
 
 EPSILON = 2.0**-23
 

@@ -15,13 +15,11 @@ from random_graphs import Computed, graph_of
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.judging.arithmetic import ARITHMETICS
-from conrepair.judging.disturbance import DISTURBED
+from conrepair.judging.arithmetic import ARITHMETICS, DISTURBED
 from conrepair.judging.simulation import Simulated, _summed
 from conrepair.localization.pieces import Pieces
 from conrepair.metrics.running_error import relative_l2
-from conrepair.networks.network import Network
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import Network, open_network
 
 FEEDS = torch.randn(4, 3, 12, 12, generator=torch.Generator().manual_seed(0))
 

@@ -18,8 +18,7 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment, align, comparable
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
-from conrepair.networks.network import Network
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import Network, open_network
 
 Array = np.ndarray
 

@@ -13,8 +13,7 @@ from random_graphs import FUNCTIONS, SHAPE, Computed, drawn_feeds, graph_of
 from scipy.special import softmax
 
 from conrepair.localization.activations import Activations
-from conrepair.localization.compensating import _choices, without_compensated
-from conrepair.localization.isolated import Isolated
+from conrepair.localization.compensating import Isolated, _choices, without_compensated
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from random_graphs import SHAPE, graph_of
 
-from conrepair.localization.cuts import feeding_of, readers_of
 from conrepair.localization.layout import layouts
-from conrepair.localization.matching import Pair
+from conrepair.localization.matching import Pair, feeding_of, readers_of
 
 GRAPH = graph_of(
     ["x"],

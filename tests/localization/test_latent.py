@@ -22,7 +22,7 @@ from conrepair.localization.latent import latent_faults
 from conrepair.localization.localize import Found, localize_networks
 from conrepair.localization.measurement import Cut
 from conrepair.localization.options import Options
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 
 LOUD, QUIET = 3.0, 0.02  # what a layer is fed, so that its bounds are reached, or aren't
 

@@ -18,7 +18,7 @@ from small_models import model_of
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization import pieces
 from conrepair.localization.activations import Activations
-from conrepair.localization.isolated import Isolated
+from conrepair.localization.compensating import Isolated
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.pieces import Pieces

@@ -15,8 +15,7 @@ from PIL import Image
 from conrepair.data.pictures.named_recipes import RECIPES
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.localization.recipe_candidate import Budget
-from conrepair.localization.recipe_feeds import PhotoFeeds
+from conrepair.localization.recipe_feeds import Budget, PhotoFeeds
 from conrepair.localization.recipe_pixels import PhotoPixels
 from conrepair.localization.recipes import search_recipes
 from conrepair.runtime.errors import DataError

@@ -14,7 +14,7 @@ from random_graphs import FUNCTIONS, SHAPE, Computed, drawn_feeds, graph_of
 
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
-from conrepair.localization.isolated import Isolated
+from conrepair.localization.compensating import Isolated
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.neighbourhood import Neighbourhood

@@ -5,8 +5,7 @@ from __future__ import annotations
 from located_faults import located
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.localization.result import Localization, LocatedFault
-from conrepair.localization.steps import attribute_steps
+from conrepair.localization.result import Localization, LocatedFault, attribute_steps
 
 
 def localization(*faults: LocatedFault) -> Localization:

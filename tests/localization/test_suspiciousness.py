@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from conrepair.localization.classic_analysis import classic_layer_analysis
 from conrepair.localization.suspicion_draws import SuspicionSettings, draw_inputs
-from conrepair.localization.suspiciousness import LayerDifferences, elements_that_differ, rank_layers
+from conrepair.localization.suspiciousness import (
+    LayerDifferences,
+    classic_layer_analysis,
+    elements_that_differ,
+    rank_layers,
+)
 
 SETTINGS = SuspicionSettings()
 

@@ -10,8 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 from small_models import model_of
 
 from conrepair.graph.slices import slices_of
+from conrepair.networks.network import open_network
 from conrepair.networks.onnx_blocks import packed, unpacked
-from conrepair.networks.open_network import open_network
 
 ROWS, COLUMNS, SIZE = 40, 6, 16
 

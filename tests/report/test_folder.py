@@ -12,7 +12,7 @@ import pytest
 
 from conrepair.localization.result import Localization
 from conrepair.report.folder import check_folder, write_folder
-from conrepair.report.localization.about import About
+from conrepair.report.localization.advice import About
 from conrepair.report.saved import read_result
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.listing import LIST

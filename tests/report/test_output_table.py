@@ -17,8 +17,8 @@ import conrepair
 from conrepair.evaluate.own_tests import for_tests
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.report.localization.texts import layers_csv
-from conrepair.report.output_table import FEW, output_table
 from conrepair.report.results import Compared
+from conrepair.report.told import FEW, output_table
 
 
 def network(path: Path, more: float = 0.0) -> Path:

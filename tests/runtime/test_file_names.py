@@ -8,7 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.runtime.file_names import FileNames
+from conrepair.runtime.path_text import FileNames
 
 ODD = st.text("./\\aA\0\r é\u0301", max_size=6) | st.sampled_from(["..", "con", "CON", "x" * 300])
 TEXTS = st.text(max_size=300) | ODD

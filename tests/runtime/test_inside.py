@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.inside import lies_in, place_in
 from conrepair.runtime.listing import Listing
-from conrepair.runtime.outputs import Output
+from conrepair.runtime.outputs import Output, lies_in, place_in
 
 
 @pytest.fixture

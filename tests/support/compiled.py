@@ -19,7 +19,7 @@ from conrepair.frameworks.model import Model
 from conrepair.localization.localize import localize_networks
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 from conrepair.networks.tvm import open_build
 
 Array = npt.NDArray[Any]

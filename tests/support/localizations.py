@@ -19,7 +19,7 @@ from conrepair.localization.localize import localize_networks
 from conrepair.localization.options import Options
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.networks.onnx import open_network
-from conrepair.report.localization.about import About
+from conrepair.report.localization.advice import About
 from conrepair.report.result import AuditResult, Compared, LocalizedStep, LocalizedTarget, Row
 
 EVIDENCE = ("pads [0, 0, 1, 1] in the target, [1, 1, 1, 1] in the source", "shifted by one pixel")

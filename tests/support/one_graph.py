@@ -17,7 +17,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 
 __all__ = ["differences", "known_gaps"]
 

@@ -14,7 +14,7 @@ import pytest
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 from conrepair.tracing.propagation import matched, replay
 
 Arrays = Mapping[str, npt.NDArray[np.float64]]

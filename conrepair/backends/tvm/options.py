@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from conrepair.backends.tvm.passes_run import check_left_out
-from conrepair.backends.tvm.rpc.device import RpcDevice
+from conrepair.backends.tvm.rpc.reach import RpcDevice
 from conrepair.backends.tvm.settings import SETTINGS, check_passes
 from conrepair.backends.tvm.target import TargetText, parse_target
 from conrepair.runtime.errors import ConfigError

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conrepair.backends.tvm.rpc.device import RpcDevice
+from conrepair.backends.tvm.rpc.reach import RpcDevice
 from conrepair.runtime.errors import ConfigError, DeviceError
 from conrepair.runtime.words import lines_of
 

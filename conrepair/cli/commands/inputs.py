@@ -7,8 +7,7 @@ from pathlib import Path
 
 from conrepair.cli.next_step import command, tell_next
 from conrepair.engine.session import Session
-from conrepair.pipeline.model_inputs import check_inputs_file, model_inputs, save_inputs
-from conrepair.pipeline.single import inputs_of
+from conrepair.pipeline.single import check_inputs_file, inputs_of, model_inputs, save_inputs
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import say
 from conrepair.verbs.options import Inputs

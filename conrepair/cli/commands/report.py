@@ -22,8 +22,7 @@ from conrepair.report.saved import DOCUMENT, read_result, result_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import put_text, write_json
-from conrepair.runtime.inside import lies_in, place_in
-from conrepair.runtime.outputs import Output
+from conrepair.runtime.outputs import Output, lies_in, place_in
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import output_console, say
 

@@ -17,8 +17,7 @@ from conrepair.pipeline.systems.tracing import trace_file
 from conrepair.report.tracing.folder import TracedModel, trace_output
 from conrepair.report.tracing.words import summary_lines, summary_of
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
-from conrepair.runtime.file_names import FileNames
-from conrepair.runtime.path_text import model_path
+from conrepair.runtime.path_text import FileNames, model_path
 from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.words import complain
 from conrepair.tracing.result import Traced

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.registry import framework
+from conrepair.frameworks.runnable import load_error, loading
+from conrepair.frameworks.screening.admission import admitted
+from conrepair.runtime.errors import ModelLoadError
 
 _MOST = 6
 
@@ -45,3 +52,53 @@ def counted(names: list[str]) -> str:
     words = [f"{name} ({names.count(name)})" if names.count(name) > 1 else name for name in different[:_MOST]]
     more = [f"{len(different) - _MOST} more"] if len(different) > _MOST else []
     return ", ".join(words + more)
+
+
+# What a model consists of, as far as nothing of it is run for that.
+
+
+def describe_unrun(model: Model) -> Outline:
+    """Describe a file. Loading TorchScript and SavedModels runs what's in them, so they are only read.
+
+    Args:
+        model: Of any framework; of a trusted one, everything is said, whatever has to run for it.
+
+    Raises:
+        ModelLoadError: if it can't be read.
+    """
+    path = Path(model.path)
+    if model.trust or model.factory is not None:
+        return Outline(framework(model.framework).describe(model))
+    if model.framework == "torch" and container(path) == ".pt2":
+        reader: Any = importlib.import_module("conrepair.frameworks.outlines.exported")
+        found: Outline = reader.read(model)
+        return found
+    if model.framework == "torch" and is_torchscript(path):
+        return _read(model, "TorchScript", "inputs and outputs")
+    if model.framework == "tensorflow" and path.is_dir():
+        return _read(model, "a SavedModel", "")
+    return Outline(framework(model.framework).describe(model))
+
+
+def _read(model: Model, what: str, unsaid: str) -> Outline:
+    """Read a file; what it lacks makes it one that can't be run.
+
+    Args:
+        model: The file.
+        what: Its format.
+        unsaid: What the format doesn't say.
+    """
+    reader: Any = importlib.import_module(f"conrepair.frameworks.outlines.{model.framework}")
+    with loading(model, what, passing=ModelLoadError), admitted(model) as place:
+        found: Outline = reader.outline(dataclasses.replace(model, path=str(place)))
+    if found.missing:
+        raise load_error(model, what, ValueError("it needs what isn't here"))
+    description = found.description
+    if not description.inputs and model.inputs:
+        description = dataclasses.replace(description, inputs=model.inputs)
+        unsaid = unsaid.replace("inputs and ", "")
+    if model.framework == "tensorflow":
+        indices = [spec.name for spec in description.inputs if spec.dtype.startswith(("int", "uint"))]
+        unsaid = f"how large {', '.join(indices)} may be" if indices else ""
+    note = f"{unsaid}: not tried, as that would run it (`conrepair execute` does; so does --trust)"
+    return Outline(description, (note,) if unsaid else ())

@@ -14,8 +14,7 @@ from typing import Any
 from conrepair.frameworks.detect import container
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import UnusualContent, shown
-from conrepair.frameworks.screening.exported import findings_of_program
-from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME, OF_NETWORK, reach_of
+from conrepair.frameworks.screening.exported import CALLED_BY_NAME, OF_NETWORK, findings_of_program, reach_of
 from conrepair.runtime.archive import Archive, is_archive, opened_archive
 
 _OF_SCRIPT = re.compile(

@@ -12,8 +12,7 @@ import onnx_ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from conrepair.importer.patterns.attention import join_attention
-from conrepair.importer.patterns.equations import join_equations
-from conrepair.importer.patterns.rewriting import compute_constants
+from conrepair.importer.patterns.rewriting import compute_constants, join_equations
 
 
 def join_patterns(model: onnx_ir.Model) -> None:

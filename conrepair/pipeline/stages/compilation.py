@@ -8,21 +8,72 @@ from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.place import make_environments
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
 from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.model import LoadedModel, Model
 from conrepair.jobs.values import Compiled, ConversionStep
 from conrepair.pipeline.compiling import backend_options, plan_preparation
-from conrepair.pipeline.plan import Conversion
+from conrepair.pipeline.plan import Conversion, plan_conversions
 from conrepair.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.pipeline.sources import model_of, source_task
-from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.report.built import Built
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.store import Entry
+
+
+def plan(state: RunState) -> None:
+    """Find the routes of every source."""
+    for subject in state.subjects:
+        if subject.source is not None:
+            found = plan_conversions(subject.name, subject.goals, subject.source.model)
+            state.conversions[subject.name], state.impossible[subject.name] = found
+
+
+def convert(state: RunState) -> None:
+    """Run all conversions, side by side."""
+    tasks = [
+        conversion_task(state, subject, conversion, subject.inputs(subject.source))
+        for subject in state.subjects
+        if subject.source is not None
+        for conversion in state.conversions[subject.name]
+    ]
+    off = not state.settings.stages.convert
+    state.run("convert", tasks, "stage convert is off, and no earlier run made this conversion" if off else "")
+    for name, planned in state.conversions.items() if off else ():
+        state.conversions[name] = [item for item in planned if state.scheduler.results[item.name].entry]
+
+
+def conversion_task(
+    state: RunState, subject: Subject, conversion: Conversion, inputs: tuple[TensorSpec, ...]
+) -> Task:
+    """One step of a route, as a task behind the one that makes its source."""
+    step = conversion.step
+    calibrates = step.calibrates(conversion.options) > 0
+
+    def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        parent = model_of(entries[conversion.parent])
+        data = state.data_for(subject, parent) if calibrates else None
+        told = ConversionStep.of(step, conversion.options, data)
+        return {"model": parent.model.bare, "step": told, "inputs": inputs}
+
+    task = Task(
+        conversion.name,
+        "convert",
+        payload,
+        depends=(conversion.parent,),
+        needs=step.job_needs,
+        timeout=state.settings.seconds,
+        # Whether data can be read depends on more than the payload: the photos are still being decoded.
+        keep_failure=not calibrates,
+        prepare=lambda: make_environments(step.job_needs, state.display),
+    )
+    return state.kept(task)
+
 
 Made = tuple[Subject, str, LoadedModel]
 """A model, the task that made it or what was converted from it, and that."""

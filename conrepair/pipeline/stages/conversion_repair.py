@@ -15,8 +15,7 @@ from conrepair.pipeline.evaluation import Execution, evaluate
 from conrepair.pipeline.plan import Conversion, Goal, chains, plan_conversions
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.attempts import Attempts
-from conrepair.pipeline.stages.compilation import prepare
-from conrepair.pipeline.stages.conversion import conversion_task
+from conrepair.pipeline.stages.compilation import conversion_task, prepare
 from conrepair.pipeline.stages.execution import plan_conversion, run_executions
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject

@@ -9,14 +9,13 @@ from conrepair.data.feeds import sample_order
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Result
-from conrepair.evaluate.intent import Intent
+from conrepair.evaluate.run import Intent
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import LoadedModel
 from conrepair.judging.arithmetic import arithmetic_of
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
-from conrepair.localization.result import Localization
-from conrepair.localization.steps import attribute_steps
+from conrepair.localization.result import Localization, attribute_steps
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.stages.state import RunState, problem_of

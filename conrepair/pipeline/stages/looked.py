@@ -15,8 +15,7 @@ from conrepair.judging.arithmetic import FLOAT32
 from conrepair.pipeline.evaluation import Execution, Looked, computes_in, evaluate
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
-from conrepair.pipeline.stages.compilation import models_of, prepare
-from conrepair.pipeline.stages.conversion import convert, plan
+from conrepair.pipeline.stages.compilation import convert, models_of, plan, prepare
 from conrepair.pipeline.stages.execution import execute_sources, execution_of, planned, run_executions
 from conrepair.pipeline.stages.localizing import fed_model, options_of, unlocalized
 from conrepair.pipeline.stages.preparation import build, draw

@@ -20,8 +20,7 @@ from conrepair.intake.data import write_arrays
 from conrepair.intake.models import model_file
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
-from conrepair.pipeline.model_inputs import model_inputs
-from conrepair.pipeline.single import inputs_of
+from conrepair.pipeline.single import inputs_of, model_inputs
 from conrepair.report.tracing.folder import TracedModel
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.options import Inputs

@@ -12,16 +12,15 @@ from conrepair.evaluate.compare import Comparison, OutputComparison
 from conrepair.evaluate.own_tests import for_tests
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict, judge, rounding_could_excuse
-from conrepair.judging.explained import By
-from conrepair.judging.floor import HALF_PRECISIONS, Floor
+from conrepair.judging.floor import HALF_PRECISIONS, By, Floor
 from conrepair.metrics.tensors import TensorError
 from conrepair.report.again.layers import layers_again
-from conrepair.report.localization.about import has_overlay
+from conrepair.report.localization.advice import has_overlay
 from conrepair.report.page.inputs import shown_inputs
 from conrepair.report.readable import Readable, named_folders
 from conrepair.report.result import AuditResult, LocalizedStep, Row
 from conrepair.report.told import target_rows
-from conrepair.runtime.inside import lies_in
+from conrepair.runtime.outputs import lies_in
 
 _BY_OTHER_MEANS = "that verdict has other grounds than these numbers, or some that aren't saved"
 _ELEMENTS = "which elements differ by how much isn't saved: compare with --rtol and --atol"

@@ -13,7 +13,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.result import LocatedFault
 from conrepair.metrics.statistics import wilson_interval
 from conrepair.report.figures import Figures
-from conrepair.report.localization.about import names_of_fault
+from conrepair.report.localization.advice import names_of_fault
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.told import OF_FILES, Told, failed, target_rows, told_row
 from conrepair.runtime.errors import ExitCode

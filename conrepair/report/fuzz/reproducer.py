@@ -20,8 +20,7 @@ from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import OF_NUMBERS, SLOWER, THREADS
-from conrepair.fuzz.timing import RUNS
-from conrepair.fuzz.trial import OTHER_THREADS, with_options
+from conrepair.fuzz.trial import OTHER_THREADS, RUNS, with_options
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Program
 

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.localization.result import LayerRow, Localization
-from conrepair.report.localization.about import has_overlay
+from conrepair.report.localization.advice import has_overlay
 
 Side = Literal["source", "target"]
 

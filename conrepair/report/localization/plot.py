@@ -12,7 +12,7 @@ from html import escape
 from textwrap import wrap
 
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
-from conrepair.report.localization.about import names_of, names_of_fault
+from conrepair.report.localization.advice import names_of, names_of_fault
 from conrepair.runtime.words import number, printable, quoted, shortened
 
 _LOWEST, _HIGHEST = 1e-12, 1e6  # what's beyond is drawn at the edge: it's as good as nothing, or as bad as it gets

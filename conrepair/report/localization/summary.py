@@ -12,8 +12,14 @@ from rich.text import Text
 
 from conrepair.localization.result import Coverage, Localization, LocatedFault
 from conrepair.localization.suspiciousness import Suspiciousness
-from conrepair.report.localization.about import About, names_of, names_of_fault
-from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
+from conrepair.report.localization.advice import (
+    About,
+    fault_advice,
+    names_of,
+    names_of_fault,
+    step_advice,
+    verdict_advice,
+)
 from conrepair.report.summary import STYLES
 from conrepair.report.told import state_of
 from conrepair.runtime.words import number, printable, quoted, shortened

@@ -7,11 +7,10 @@ import json
 from collections.abc import Iterable
 
 from conrepair.frameworks.model import Model
-from conrepair.localization.classic_analysis import classic_layer_analysis
 from conrepair.localization.result import LayerRow
-from conrepair.localization.suspiciousness import LayerSuspicion, Suspiciousness
+from conrepair.localization.suspiciousness import LayerSuspicion, Suspiciousness, classic_layer_analysis
 from conrepair.report.csv_text import csv_text
-from conrepair.report.localization.about import has_overlay
+from conrepair.report.localization.advice import has_overlay
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.readable import Readable
 from conrepair.report.result import LocalizedStep

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from conrepair.report.output_table import FEW, output_table
 from conrepair.report.page.overview import overview
 from conrepair.report.result import AuditResult
-from conrepair.report.told import Finding, Outcome, Told, told_of
+from conrepair.report.told import FEW, Finding, Outcome, Told, output_table, told_of
 from conrepair.report.verdict_table import markdown_table
 from conrepair.runtime.words import printable, shortened
 

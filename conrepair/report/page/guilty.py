@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from conrepair.localization.result import LayerRow, Localization
-from conrepair.report.localization.about import about_step, names_of_fault
-from conrepair.report.localization.advice import fault_advice
+from conrepair.report.localization.advice import about_step, fault_advice, names_of_fault
 from conrepair.report.page.rendering import anchor_of, in_order, section_of
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.told import Finding, findings_of, name_of

@@ -11,8 +11,7 @@ from pathlib import Path
 from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.result import Localization
 from conrepair.report.figures import Measure, Share, figures_of
-from conrepair.report.localization.about import about_step, names_of
-from conrepair.report.localization.advice import seen, verdict_advice
+from conrepair.report.localization.advice import about_step, names_of, seen, verdict_advice
 from conrepair.report.page.guilty import GuiltyLayer, guilty_of
 from conrepair.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.report.result import AuditResult, Row

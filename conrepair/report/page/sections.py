@@ -10,7 +10,6 @@ from typing import Any
 from conrepair.localization.suspiciousness import Suspiciousness
 from conrepair.report.encode import encode
 from conrepair.report.figures import figures_of
-from conrepair.report.output_table import output_table, tests_of
 from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
 from conrepair.report.page.rendering import section_of
@@ -18,7 +17,7 @@ from conrepair.report.readable import Readable
 from conrepair.report.repair.summary import advice_line, conversion_lines
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import row_notes
-from conrepair.report.told import is_target, name_of, state_of_row, target_rows, word_of
+from conrepair.report.told import is_target, name_of, output_table, state_of_row, target_rows, tests_of, word_of
 from conrepair.runtime.words import shortened
 
 _OPTION = 2000  # letters

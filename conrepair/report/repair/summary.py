@@ -12,7 +12,7 @@ from conrepair.localization.result import Localization
 from conrepair.repairs.conversion.result import Mending, Stop
 from conrepair.repairs.outcomes import CONVERTED, PATCH, RECIPE, Advice, Agreement, Delivery
 from conrepair.repairs.result import RepairResult
-from conrepair.report.localization.about import names_of, names_of_fault
+from conrepair.report.localization.advice import names_of, names_of_fault
 from conrepair.report.repair.files import made_anew
 from conrepair.report.result import Problem
 from conrepair.report.saved import DOCUMENT

@@ -61,7 +61,7 @@ def test_what_networks_are_made_of_is_ordinary(name: str) -> None:
 
 def test_pytorchs_operators_that_take_files_or_groups_are_known() -> None:
     torch = pytest.importorskip("torch")
-    from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME, OF_NETWORK, reach_of
+    from conrepair.frameworks.screening.exported import CALLED_BY_NAME, OF_NETWORK, reach_of
 
     unknown = []
     for schema in torch._C._jit_get_all_schemas():
@@ -82,7 +82,7 @@ def test_pytorchs_operators_of_higher_order_are_known() -> None:
     import torch.export._trace  # noqa: F401 (both register some)
     from torch._ops import _higher_order_ops
 
-    from conrepair.frameworks.screening.torch_operators import reach_of
+    from conrepair.frameworks.screening.exported import reach_of
 
     others = set(_higher_order_ops) - set(COMPUTING.split())
     assert [name for name in others if not reach_of(f"torch.ops.higher_order.{name}")] == []

@@ -19,10 +19,10 @@ torch = pytest.importorskip("torch")
 
 from conrepair.frameworks.identity import model_sha256  # noqa: E402
 from conrepair.frameworks.model import Model  # noqa: E402
-from conrepair.frameworks.outlines.unrun import describe_unrun  # noqa: E402
+from conrepair.frameworks.outlines.outline import describe_unrun  # noqa: E402
 from conrepair.frameworks.screening.admission import admitted  # noqa: E402
+from conrepair.frameworks.screening.exported import is_operator  # noqa: E402
 from conrepair.frameworks.screening.expressions import is_guard, is_size  # noqa: E402
-from conrepair.frameworks.screening.torch_operators import is_operator  # noqa: E402
 from conrepair.frameworks.torch import FRAMEWORK  # noqa: E402
 from conrepair.runtime.errors import ModelLoadError  # noqa: E402
 

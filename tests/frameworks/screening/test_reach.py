@@ -19,7 +19,7 @@ from conrepair.data.tensor_spec import TensorSpec  # noqa: E402
 from conrepair.engine.job_table import JOBS  # noqa: E402
 from conrepair.frameworks.identity import model_sha256  # noqa: E402
 from conrepair.frameworks.model import Model, to_json  # noqa: E402
-from conrepair.frameworks.outlines.unrun import describe_unrun  # noqa: E402
+from conrepair.frameworks.outlines.outline import describe_unrun  # noqa: E402
 from conrepair.frameworks.registry import framework  # noqa: E402
 from conrepair.frameworks.screening.admission import admitted  # noqa: E402
 from conrepair.runtime.confinement import CONFINED, within_reach  # noqa: E402

@@ -16,8 +16,7 @@ import pytest
 
 from benchmarks.containers.canaries import restoring_code
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.outlines.outline import outline
-from conrepair.frameworks.outlines.unrun import describe_unrun
+from conrepair.frameworks.outlines.outline import describe_unrun, outline
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.screening.admission import admitted
 from conrepair.runtime.confinement import Hold

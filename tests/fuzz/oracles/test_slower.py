@@ -17,7 +17,7 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.looking import RIGHT, SUSPECT, look
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import SLOWER, Suspicion
-from conrepair.fuzz.timing import RUNS, slower, timed
+from conrepair.fuzz.trial import RUNS, slower, timed
 from conrepair.systems.registry import SYSTEMS, entry
 from conrepair.systems.system import Setting
 
@@ -50,7 +50,7 @@ class Slow(type(ORT)):  # type: ignore[misc]
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conrepair.fuzz.timing.perf_counter", lambda: CLOCK[0])
+    monkeypatch.setattr("conrepair.fuzz.trial.perf_counter", lambda: CLOCK[0])
 
 
 def test_twice_as_long_is_not_suspected_and_more_is() -> None:

@@ -12,7 +12,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.localization.localize import localize_networks
 from conrepair.localization.options import Options
 from conrepair.localization.result import LocatedFault
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import open_network
 
 WIDTH = 8
 PIECES = """

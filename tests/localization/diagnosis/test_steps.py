@@ -17,8 +17,7 @@ from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.readings import as_written, fused
 from conrepair.localization.diagnosis.region import side
 from conrepair.localization.diagnosis.steps import Step
-from conrepair.networks.network import Network
-from conrepair.networks.open_network import open_network
+from conrepair.networks.network import Network, open_network
 
 Array = np.ndarray
 PICTURE = np.random.default_rng(0).normal(size=(2, 4, 4, 4)).astype(np.float32)  # every axis may be taken for another

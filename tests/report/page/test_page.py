@@ -17,7 +17,7 @@ from rich.console import Console
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
-from conrepair.report.localization.about import about_step
+from conrepair.report.localization.advice import about_step
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.page.page import page_html
 from conrepair.report.result import Problem, Row

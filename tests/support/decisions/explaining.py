@@ -20,9 +20,8 @@ from conrepair.evaluate.slices import coarse_slices, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Integers, Verdict, judge, of_types
 from conrepair.judging import exact, measured, numbers
-from conrepair.judging.disturbance import DISTURBED, as_rounding, shaken
-from conrepair.judging.explained import By
-from conrepair.judging.floor import Floor, Rounding
+from conrepair.judging.arithmetic import DISTURBED, as_rounding, shaken
+from conrepair.judging.floor import By, Floor, Rounding
 from conrepair.judging.recognition import Fit, fit, recognized
 from conrepair.judging.simulation import Simulated
 from conrepair.metrics.tensors import compare_tensors

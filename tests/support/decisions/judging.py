@@ -18,6 +18,7 @@ from conrepair.localization import doubtful
 from conrepair.localization.alone import is_unchanged
 from conrepair.localization.answers import explain_final_activation
 from conrepair.localization.baked_batch import _differ
+from conrepair.localization.conclusion import rules_of
 from conrepair.localization.diagnosis.diagnose import Diagnosis
 from conrepair.localization.diagnosis.region import Cuts, Side
 from conrepair.localization.hidden import _Runs
@@ -28,7 +29,6 @@ from conrepair.localization.located import _as_one_training
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut
 from conrepair.localization.numbers import judging
-from conrepair.localization.rules import rules_of
 from conrepair.localization.saturation import _places_of, _Saturated, is_small
 from conrepair.localization.static import _is_guarded
 from conrepair.localization.tensor_order import explain_output_order

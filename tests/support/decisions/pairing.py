@@ -9,7 +9,7 @@ import numpy as np
 from random_graphs import SHAPE, graph_of
 
 from conrepair.localization import alignment, compensating, matching, settling
-from conrepair.localization.isolated import Isolated
+from conrepair.localization.compensating import Isolated
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import ComparedNetworks, Likeness, Pair
 from conrepair.localization.nearness import Nearness

@@ -17,7 +17,7 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.options import Options
 from conrepair.localization.preparation import _decided, _Different, _different
 from conrepair.localization.preparation import _in_words as words_of
-from conrepair.localization.recipe_candidate import RecipeCandidate
+from conrepair.localization.recipe_feeds import RecipeCandidate
 from decisions.decision import Decision
 
 __all__ = ["DECISIONS"]

@@ -9,9 +9,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from conrepair.backends.tvm.rpc.device import RpcDevice
 from conrepair.backends.tvm.rpc.watch import Peer
 from conrepair.runtime.errors import DeviceError
+
+
+@dataclass(frozen=True)
+class RpcDevice:
+    """See `conrepair.config.model.RpcDeviceConfig`, which has the same fields and more."""
+
+    host: str
+    port: int
+    key: str = ""
+    tracker: bool = False
+    name: str | None = None
+    host_target: str | None = None
+    linker: str | None = None
+    connect_seconds: float = 10.0
+    step_seconds: float = 120.0
+    session_seconds: float = 600.0
+    attempts: int = 2
+
+    @property
+    def address(self) -> str:
+        """Where the server or the tracker is."""
+        return f"{self.host}:{self.port}"
+
+    def __str__(self) -> str:
+        """For messages: its name and where it is."""
+        name = f"device '{self.name}'" if self.name else "the device"
+        return f"{name} at {'the tracker ' if self.tracker else ''}{self.address}"
+
 
 # TVM's protocol, as tvm/rpc/base.py has it: a magic number, then the length of a key and the key.
 _MAGIC = 0xFF271

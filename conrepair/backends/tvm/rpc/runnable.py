@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.backends.tvm.rpc.device import RpcDevice
+from conrepair.backends.tvm.rpc.reach import RpcDevice
 from conrepair.backends.tvm.rpc.session import LostDeviceError, RpcSession, open_session
 from conrepair.backends.tvm.runnable import arrays_of
 from conrepair.data.tensor_spec import TensorSpec

@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from conrepair.backends.tvm.rpc.device import RpcDevice
-from conrepair.backends.tvm.rpc.reach import Server, reach
+from conrepair.backends.tvm.rpc.reach import RpcDevice, Server, reach
 from conrepair.backends.tvm.rpc.watch import cut_after, is_connected
 from conrepair.runtime.errors import ConrepairError, DeviceError
 from conrepair.runtime.words import lines_of
