@@ -70,11 +70,13 @@ class OnnxRunnable(Runnable):
                 in another type.
         """
         options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = _LEVELS[optimization]
         if frugal and model_bytes(Path(model.path)) > _LARGE:
-            without = (*without, *(() if optimization == "disabled" else ("ConstantFolding",)))
+            if optimization != "disabled":
+                optimization, without = "extended", (*without, "ConstantFolding")
             options.enable_mem_pattern = options.enable_cpu_mem_arena = False
+            options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED  # casts where they're read
             options.add_session_config_entry("session.disable_prepacking", "1")
+        options.graph_optimization_level = _LEVELS[optimization]
         options.log_severity_level, options.intra_op_num_threads = _NEVER, threads
         # Waiting threads must not spin: the photos of the next batch are decoded meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -95,7 +95,8 @@ class Sessions:
     def _options(self) -> Any:
         level = onnxruntime.GraphOptimizationLevel
         options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = level.ORT_ENABLE_ALL if self.optimized else level.ORT_DISABLE_ALL
+        most = level.ORT_ENABLE_EXTENDED if self.weights > _LARGE else level.ORT_ENABLE_ALL
+        options.graph_optimization_level = most if self.optimized else level.ORT_DISABLE_ALL
         options.log_severity_level = _FATAL_ONLY
         options.enable_mem_pattern = False  # one block for all intermediate values is larger than those alive at once
         options.enable_cpu_mem_arena = False  # an arena keeps what results took until the session goes
@@ -103,6 +104,8 @@ class Sessions:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self.folder))
         if self.weights > _PACKED:
             options.add_session_config_entry("session.disable_prepacking", "1")
+            # Else weights of a type that no kernel takes are converted long before they're read.
+            options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
         return options
 
 
