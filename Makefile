@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: run setup dev test test-all seconds lint schema mutants pictures clean
+.PHONY: run setup dev test test-found test-all seconds lint schema mutants pictures clean
 
 run: setup
 	$(BIN)/python main.py
@@ -14,14 +14,17 @@ setup: .venv/runtime.done
 
 dev: .venv/dev.done
 
-test test-all: export PYTHONDONTWRITEBYTECODE = # what many processes import is compiled once
-test test-all: export OPENBLAS_NUM_THREADS ?= 1 # as workers have it: threads that spin take a core from the others
+test test-found test-all: export PYTHONDONTWRITEBYTECODE = # what many processes import is compiled once
+test test-found test-all: export OPENBLAS_NUM_THREADS ?= 1 # as workers have it: threads that spin take a core from the others
 DEALT := -n 2 --dist loadfile --no-loadscope-reorder # files stay whole, in the order of tests/support/dealing.py
 test: dev
 	$(BIN)/python -m pytest -m "not slow" $(DEALT) --timeout 900 -o faulthandler_timeout=600
 
 test-all: dev
 	$(BIN)/python -m pytest $(DEALT)
+
+test-found: dev # faults of other libraries that campaigns found, with these releases: once a week
+	$(BIN)/python -m pytest tests_found $(DEALT)
 
 seconds: dev
 	$(BIN)/python tests/support/dealing.py

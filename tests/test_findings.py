@@ -1,14 +1,10 @@
-"""What campaigns found is still so with the releases in which it was found: each program is run."""
+"""Findings that are kept are whole, and the page has them all; their programs run in tests_found."""
 
 from __future__ import annotations
 
 import base64
-import importlib.metadata
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -17,41 +13,11 @@ import pytest
 from benchmarks.fuzz.findings import FINDINGS, NOTES, page
 from conrepair.cases.case import read
 from conrepair.frameworks.onnx_files.file import nodes_of
-from conrepair.fuzz.finding import Finding
 from conrepair.report.fuzz.folder import REPRODUCE, read_finding
 from conrepair.report.schema import schema_of, schema_path, schema_text
 
 _ROOT = Path(__file__).parents[1]
 _FOLDERS = sorted(path.parent for path in FINDINGS.glob("*/finding.json"))
-_LIGHT = {"onnx", "onnxruntime", "numpy", "onnxslim", "onnxsim"}
-
-
-def installed(finding: Finding) -> bool:
-    """Whether the libraries at fault are here in the releases in which it was seen."""
-    try:
-        return all(importlib.metadata.version(name) == version for name, version in finding.blamed.items())
-    except importlib.metadata.PackageNotFoundError:
-        return False
-
-
-def programs() -> Iterator[object]:
-    for folder in _FOLDERS:
-        light = set(read_finding(folder).blamed) <= _LIGHT
-        yield pytest.param(folder, id=folder.name, marks=() if light else pytest.mark.slow)
-
-
-@pytest.mark.parametrize("folder", programs())
-def test_a_findings_program_shows_it(folder: Path, tmp_path: Path) -> None:
-    finding = read_finding(folder)
-    if not installed(finding):
-        pytest.skip(f"other releases than {dict(finding.blamed)} are installed")
-    command = [sys.executable, str(folder / REPRODUCE)]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    if finding.suspicion.kind == "crash":
-        assert found.returncode < 0, found.stdout + found.stderr
-    else:
-        assert found.returncode == 1, found.stdout + found.stderr
-        assert "Traceback" not in found.stderr
 
 
 @pytest.mark.parametrize("folder", _FOLDERS, ids=lambda folder: folder.name)

@@ -1,4 +1,4 @@
-"""The page of findings: a row for each that is kept in tests/findings, as it was looked at by hand.
+"""The page of findings: a row for each that is kept in tests_found/findings, as it was looked at by hand.
 
 python -m benchmarks.fuzz.findings > docs/findings.md
 """
@@ -14,7 +14,7 @@ from conrepair.report.csv_text import plain
 from conrepair.report.fuzz.folder import read_finding
 from conrepair.report.verdict_table import markdown_table
 
-FINDINGS = Path(__file__).parents[2] / "tests" / "findings"
+FINDINGS = Path(__file__).parents[2] / "tests_found" / "findings"
 NOTES = FINDINGS / "notes.json"
 """By finding: what was said of it by hand ("what"), and the thread that has it already ("thread")."""
 
@@ -22,7 +22,7 @@ _HEAD = """# Findings
 
 What [campaigns](fuzz.md) found in the releases that requirements.txt pins, each looked at by hand: reduced, judged by
 ONNX's reference in float64 and another implementation, and kept in
-[tests/findings](../tests/findings) with the program that shows it, which a test runs. Made by
+[tests_found/findings](../tests_found/findings) with the program that shows it, which `make test-found` runs. Made by
 `python -m benchmarks.fuzz.findings`.
 """
 
@@ -53,7 +53,7 @@ def _row(finding: Finding, note: dict[str, str]) -> list[str]:
         switches = "none: so without optimizations, too"
     lines = " ".join(f"`{plain(line)}`" for line in cause.lines)
     blamed = ", ".join(f"{name} {version}" for name, version in finding.blamed.items())
-    link = f"[{', '.join(finding.operators)}](../tests/findings/{finding.name}/issue.md)"
+    link = f"[{', '.join(finding.operators)}](../tests_found/findings/{finding.name}/issue.md)"
     also = ", ".join([finding.entry, *finding.also])
     return [
         plain(blamed),

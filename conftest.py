@@ -1,4 +1,4 @@
-"""Makes tests/support and benchmarks importable, in worker processes too; chooses the profile of hypothesis."""
+"""What tests run with in all folders: paths to tests/support and benchmarks, in workers too; hypothesis's profile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its threads spin while they wait for one another
 
-_SUPPORT, _ROOT = Path(__file__).with_name("support"), Path(__file__).parents[1]
+_ROOT = Path(__file__).parent
+_SUPPORT = _ROOT / "tests" / "support"
 for _folder in map(str, (_ROOT, _SUPPORT)):
     if _folder not in sys.path:
         sys.path.insert(0, _folder)
