@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: run setup dev test test-found test-all seconds lint schema mutants pictures clean
+.PHONY: run setup dev test test-real test-found test-all seconds lint schema mutants pictures clean
 
 run: setup
 	$(BIN)/python main.py
@@ -14,17 +14,23 @@ setup: .venv/runtime.done
 
 dev: .venv/dev.done
 
-test test-found test-all: export PYTHONDONTWRITEBYTECODE = # what many processes import is compiled once
-test test-found test-all: export OPENBLAS_NUM_THREADS ?= 1 # as workers have it: threads that spin take a core from the others
+TESTS := test test-real test-found test-all
+$(TESTS): export PYTHONDONTWRITEBYTECODE = # what many processes import is compiled once
+$(TESTS): export OPENBLAS_NUM_THREADS ?= 1 # as workers have it: threads that spin take a core from the others
 DEALT := -n 2 --dist loadfile --no-loadscope-reorder # files stay whole, in the order of tests/support/dealing.py
-test: dev
-	$(BIN)/python -m pytest -m "not slow" $(DEALT) --timeout 900 -o faulthandler_timeout=600
+QUICK := -m "not slow" $(DEALT) --timeout 900 -o faulthandler_timeout=600
 
-test-all: dev
-	$(BIN)/python -m pytest $(DEALT)
+test: dev # what's quick
+	$(BIN)/python -m pytest tests $(QUICK)
+
+test-real: dev # compilers, clusters, browsers, campaigns, whole repairs
+	$(BIN)/python -m pytest tests_real $(QUICK)
 
 test-found: dev # faults of other libraries that campaigns found, with these releases: once a week
 	$(BIN)/python -m pytest tests_found $(DEALT)
+
+test-all: dev # tests and tests_real, slow cases too
+	$(BIN)/python -m pytest tests tests_real $(DEALT)
 
 seconds: dev
 	$(BIN)/python tests/support/dealing.py

@@ -53,7 +53,7 @@ def test_each_page_is_linked_from_another_one() -> None:
 
 
 def test_pages_that_code_names_are_there() -> None:
-    for folder in ("conrepair", "benchmarks", "tests", "examples"):
+    for folder in ("conrepair", "benchmarks", "tests", "tests_real", "tests_found", "examples"):
         for file in (ROOT / folder).rglob("*.py"):
             for name in NAMED.findall(file.read_text(encoding="utf-8")):
                 assert (ROOT / name).exists(), f"{file.relative_to(ROOT)}: {name}"

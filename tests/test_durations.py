@@ -1,4 +1,4 @@
-"""A quick test that isn't quick is listed and doesn't fail; what it imports first isn't its own cost."""
+"""A case that isn't quick fails, but where that's its folder's sense; what it imports first isn't its own cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from durations import Durations
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: long")
-    config.addinivalue_line("markers", "cpu_seconds(limit): longer")
     config.pluginmanager.register(Durations(config, 0.05))
 """
 
@@ -44,9 +43,6 @@ def test_that_waits_for_another_process(): subprocess.run([sys.executable, "burn
 @pytest.mark.slow
 def test_marked(): exec(open("burn.py").read(), {})
 
-@pytest.mark.cpu_seconds(60)
-def test_that_may(): exec(open("burn.py").read(), {})
-
 def test_that_imports(): import burn
 
 def test_wrong_and_long():
@@ -56,32 +52,50 @@ def test_wrong_and_long():
 
 
 @pytest.mark.parametrize("several", [(), ("-n", "1")], ids=["one process", "workers"])
-def test_who_is_above_the_limit_is_listed_and_does_not_fail(tmp_path: Path, several: tuple[str, ...]) -> None:
+def test_who_is_above_the_limit_fails(tmp_path: Path, several: tuple[str, ...]) -> None:
+    for folder in ("tests", "tests_real"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "test_it.py").write_text(_TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     (tmp_path / "conftest.py").write_text(_CONFTEST)
     (tmp_path / "burn.py").write_text(_BURN.format(0.3))
-    (tmp_path / "test_it.py").write_text(_TESTS)
     path = os.pathsep.join([str(Path(durations.__file__).parent), str(tmp_path)])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-rN", "-p", "xdist", *several, "test_it.py"],
+        [sys.executable, "-m", "pytest", "-v", "-rN", "-p", "xdist", *several],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    failed = re.findall(r"FAILED.*::(\w+)|::(\w+) FAILED", done.stdout)
-    assert {name for pair in failed for name in pair if name} == {"test_wrong_and_long"}, done.stdout
-    assert "AssertionError: wrong" in done.stdout
-    listed = re.findall(r"^ +([\d.]+) test_it.py::(\w+)$", done.stdout, re.MULTILINE)
-    assert sorted(name for _, name in listed) == [
-        "test_long",
-        "test_that_waits_for_another_process",
-        "test_wrong_and_long",
-    ]
-    assert all(float(seconds) >= 0.3 for seconds, _ in listed)
-    assert "mark them `slow`" in done.stdout
+    failed = re.findall(r"FAILED.*? (\w+/test_it.py::\w+)|(\w+/test_it.py::\w+) FAILED", done.stdout)
+    assert sorted(name for pair in failed for name in pair if name) == [
+        "tests/test_it.py::test_long",
+        "tests/test_it.py::test_that_waits_for_another_process",
+        "tests/test_it.py::test_wrong_and_long",
+        "tests_real/test_it.py::test_wrong_and_long",
+    ], done.stdout
+    assert done.stdout.count("AssertionError: wrong") == 2, "what is wrong is told"
+    told = r"^([\d.]+) processor seconds; a case of tests/ has 0.05. Make it quicker"
+    took = re.findall(told, done.stdout, re.MULTILINE)
+    assert len(took) == 2, done.stdout
+    assert all(float(seconds) >= 0.3 for seconds in took)
     kept = json.loads((tmp_path / ".pytest_cache/d/durations/cpu.json").read_text())
-    assert len(kept) == 7
+    assert len(kept) == 12
     assert list(kept.values()) == sorted(kept.values(), reverse=True)
-    (seconds,) = json.loads((tmp_path / ".pytest_cache/d/durations/files.json").read_text()).values()
-    assert seconds >= sum(kept.values()) + 0.25, "what fixtures make is in it"
+    files = json.loads((tmp_path / ".pytest_cache/d/durations/files.json").read_text())
+    assert sorted(files) == ["tests/test_it.py", "tests_real/test_it.py"]
+    assert sum(files.values()) >= sum(kept.values()) + 0.5, "what fixtures make is in it"
+
+
+def test_where_lines_are_watched_nobody_is_above_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(_CONFTEST)
+    (tmp_path / "burn.py").write_text(_BURN.format(0.1))
+    (tmp_path / "test_it.py").write_text("def test_long(): exec(open('burn.py').read(), {})\n")
+    watched = "import sys, pytest; sys.settrace(lambda *_: None); sys.exit(pytest.main(['-q', 'test_it.py']))"
+    path = os.pathsep.join([str(Path(durations.__file__).parent), str(tmp_path)])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", watched], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout

@@ -66,7 +66,15 @@ Not among them: `localization/diagnosis`, recipes and words (they name a fault, 
 edits that are judged), reports, and what runs models.
 """
 
-FOLDERS = ("tests/metrics", "tests/judging", "tests/evaluate", "tests/localization", "tests/repairs")
+FOLDERS = (
+    "tests/metrics",
+    "tests/judging",
+    "tests/evaluate",
+    "tests/localization",
+    "tests/repairs",
+    "tests_real/localization",
+    "tests_real/repairs",
+)
 """Of the tests: the rooms of these files. Those of commands and pipelines notice more, and take minutes."""
 
 WARM = (

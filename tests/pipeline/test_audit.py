@@ -207,7 +207,7 @@ def test_a_converter_that_crashes_is_a_result(room: Path) -> None:
     assert "native words before the end" in log
 
 
-@pytest.mark.slow  # it waits for the time limit, as tests/runtime/test_workers.py does without an audit
+@pytest.mark.slow  # it waits for the time limit, as tests_real/runtime/test_workers.py does without an audit
 @pytest.mark.workers
 def test_a_converter_that_hangs_is_a_result(room: Path) -> None:
     routes = [{"via": ["torch-onnx-script"]}]

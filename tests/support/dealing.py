@@ -1,7 +1,8 @@
 """Which file of tests a worker gets next: the one that costs most, so that at the end no core waits for another.
 
 Files stay whole (`--dist loadfile`): what a module makes once is made once. What they cost is kept in `seconds.json`,
-measured by `make test` and written by `make seconds`.
+measured by `make test` and `make test-real`, and written by `make seconds`. A file that isn't there yet comes first:
+it may cost much.
 """
 
 from __future__ import annotations
@@ -14,12 +15,22 @@ from pathlib import Path
 import pytest
 from durations import FILES
 
-__all__ = ["KEPT", "longest_first", "seconds_of"]
+__all__ = ["FOLDERS", "KEPT", "files", "longest_first", "seconds_of"]
 
 KEPT = Path(__file__).with_name("seconds.json")
-"""Processor seconds by file, longest first; those that cost less than `LEAST` aren't listed."""
+"""Processor seconds of each file of tests, longest first."""
 
-LEAST = 3.0
+
+FOLDERS = ("tests", "tests_real")
+
+
+def files(root: Path) -> set[str]:
+    """Names of the files of tests that are dealt.
+
+    Args:
+        root: Of the repository.
+    """
+    return {path.relative_to(root).as_posix() for name in FOLDERS for path in (root / name).rglob("test_*.py")}
 
 
 def seconds_of(path: Path) -> dict[str, float]:
@@ -29,8 +40,8 @@ def seconds_of(path: Path) -> dict[str, float]:
 
 
 def longest_first(items: list[pytest.Item], known: Mapping[str, float]) -> None:
-    """Sort tests by what their file costs; those of one file, and of unknown files, stay in their order."""
-    items.sort(key=lambda item: -known.get(item.nodeid.split("::")[0], 0.0))
+    """Sort tests by what their file costs, unknown files first; those of one file stay in their order."""
+    items.sort(key=lambda item: -known.get(item.nodeid.split("::")[0], float("inf")))
 
 
 def main() -> None:
@@ -38,7 +49,7 @@ def main() -> None:
     root = KEPT.parents[2]
     measured: dict[str, float] = json.loads((root / ".pytest_cache/d/durations" / FILES).read_text(encoding="utf-8"))
     new = {name: round(seconds, 1) for name, seconds in (seconds_of(KEPT) | measured).items()}
-    kept = {name: seconds for name, seconds in new.items() if seconds >= LEAST and (root / name).is_file()}
+    kept = {name: seconds for name, seconds in new.items() if name in files(root)}
     ordered = dict(sorted(kept.items(), key=lambda item: -item[1]))
     KEPT.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(f"{KEPT.relative_to(root)}: {len(ordered)} files, {sum(ordered.values()):.0f} s\n")

@@ -1,7 +1,8 @@
 """Keeps what each test costs in processor seconds, of this process and of those that it started and has waited for.
 
-A clock on the wall would measure what else the machine does. No test fails for it: what isn't quick is listed. What a
-file costs, with what its fixtures make, decides when a worker gets it (`dealing.py`).
+A clock on the wall would measure what else the machine does. A case of `tests/` that takes more than `LIMIT` fails:
+what can't be quicker belongs into `tests_real/`. What a file costs, with what its fixtures make, decides when a
+worker gets it (`dealing.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import collections
 import importlib.machinery
 import json
 import resource
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from types import ModuleType
@@ -17,16 +19,19 @@ from types import ModuleType
 import pytest
 
 LIMIT = 5.0
-"""Processor seconds above which a test that isn't marked `slow` is listed."""
+"""Processor seconds above which a case fails, without what it imports first."""
+
+UNBOUNDED = ("tests_real/", "tests_found/")
+"""Folders of tests that need what takes longer: compilers, clusters, browsers, campaigns, whole repairs."""
 
 TESTS, FILES = "cpu.json", "files.json"
 """Below `durations` in pytest's cache folder: seconds of each test's call, and of each file with its fixtures."""
 
 _ADVICE = (
-    "Make them quicker (a smaller network, fewer samples, a file made once for the module), or mark them `slow` if a "
-    "quicker test shows the same behaviour."
+    "Make it quicker (a smaller network, fewer samples, a file made once for the module), mark it `slow` if a "
+    "quicker case shows the same behaviour, or move it to tests_real/ if nothing smaller shows what it does."
 )
-_SECONDS, _LISTED = "cpu_seconds", "not_quick"
+_SECONDS = "cpu_seconds"
 
 
 class _Imports:
@@ -64,7 +69,6 @@ class Durations:
         self._config, self._limit = config, limit
         self._of_tests: dict[str, float] = {}
         self._of_files: collections.Counter[str] = collections.Counter()
-        self._not_quick: set[str] = set()
         self._imports = _Imports()
         self._imports.watch()
 
@@ -74,7 +78,13 @@ class Durations:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        return (yield from self._measured(item))
+        result = yield from self._measured(item)
+        seconds = dict(item.user_properties)[_SECONDS]
+        if isinstance(seconds, float) and seconds > self._limit and _bounded(item):
+            pytest.fail(
+                f"{seconds:.1f} processor seconds; a case of tests/ has {self._limit:g}. {_ADVICE}", pytrace=False
+            )
+        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Iterator[None]:
@@ -88,9 +98,6 @@ class Durations:
         finally:
             seconds = _seconds() - started - (self._imports.seconds - imports)
             item.user_properties.append((_SECONDS, round(seconds, 3)))
-            own = item.get_closest_marker("cpu_seconds")
-            limit = self._limit if own is None else max(self._limit, own.args[0])
-            item.user_properties.append((_LISTED, seconds > limit and item.get_closest_marker("slow") is None))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         kept = dict(report.user_properties)  # of the last phase, if a name is there twice
@@ -99,8 +106,6 @@ class Durations:
         self._of_files[report.nodeid.split("::")[0]] += float(str(kept[_SECONDS]))
         if report.when == "call":
             self._of_tests[report.nodeid] = float(str(kept[_SECONDS]))
-            if kept[_LISTED]:
-                self._not_quick.add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
         of_several = hasattr(self._config, "workerinput")
@@ -110,14 +115,11 @@ class Durations:
             path = self._config.cache.mkdir("durations") / name
             path.write_text(json.dumps(_longest_first(seconds), indent=1) + "\n", encoding="utf-8")
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if not self._not_quick:
-            return
-        terminalreporter.section("not quick (processor seconds, without imports)")
-        for name, seconds in _longest_first(self._of_tests).items():
-            if name in self._not_quick:
-                terminalreporter.line(f"{seconds:6.1f} {name}")
-        terminalreporter.line(_ADVICE)
+
+def _bounded(item: pytest.Item) -> bool:
+    """Whether a case has to be quick; where each line is watched, as for its coverage, none is."""
+    watched = sys.gettrace() is not None
+    return not (watched or item.nodeid.startswith(UNBOUNDED) or item.get_closest_marker("slow"))
 
 
 def _longest_first(seconds: Mapping[str, float]) -> dict[str, float]:
