@@ -32,7 +32,6 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
-pytestmark = pytest.mark.workers
 # Among five networks of this seed, one operator each, is a Min or Max of whole numbers.
 GENERATED = ["--systems", "ort-none,ort-all", "--alone", "6", "--count", "4", "--nodes", "4"]
 
