@@ -52,7 +52,7 @@ pictures: dev
 	$(BIN)/python docs/pictures/screenshots.py $(if $(AUDIT),--audit $(AUDIT))
 
 clean:
-	rm -rf .venv generated
+	rm -rf .venv generated .cache
 
 .venv/runtime.done: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \

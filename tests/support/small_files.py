@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import small_models as small
+from made_once import made_once
 from small_models import model_of
 
 from conrepair.frameworks.model import Model
@@ -269,10 +271,21 @@ _TFLITE: dict[str, Make] = {
     "native_models/shared": lambda folder: _support(_NATIVE).tflite_shared(folder),
 }
 
-FILES: Mapping[str, Mapping[str, Make]] = {
+_MAKERS: Mapping[str, Mapping[str, Make]] = {
     "onnx": _ONNX,
     "keras": _KERAS,
     "torch": _TORCH,
     "tensorflow": _TENSORFLOW,
     "tflite": _TFLITE,
+}
+
+
+@made_once
+def _made(folder: Path, format_: str, name: str) -> Model:
+    return _MAKERS[format_][name](folder)
+
+
+FILES: Mapping[str, Mapping[str, Make]] = {
+    format_: {name: functools.partial(_made, format_=format_, name=name) for name in makers}
+    for format_, makers in _MAKERS.items()
 }
