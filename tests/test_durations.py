@@ -86,16 +86,3 @@ def test_who_is_above_the_limit_fails(tmp_path: Path, several: tuple[str, ...]) 
     files = json.loads((tmp_path / ".pytest_cache/d/durations/files.json").read_text())
     assert sorted(files) == ["tests/test_it.py", "tests_real/test_it.py"]
     assert sum(files.values()) >= sum(kept.values()) + 0.5, "what fixtures make is in it"
-
-
-def test_where_lines_are_watched_nobody_is_above_the_limit(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(_CONFTEST)
-    (tmp_path / "burn.py").write_text(_BURN.format(0.1))
-    (tmp_path / "test_it.py").write_text("def test_long(): exec(open('burn.py').read(), {})\n")
-    watched = "import sys, pytest; sys.settrace(lambda *_: None); sys.exit(pytest.main(['-q', 'test_it.py']))"
-    path = os.pathsep.join([str(Path(durations.__file__).parent), str(tmp_path)])
-    environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", watched], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout
