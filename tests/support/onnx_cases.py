@@ -117,11 +117,30 @@ def run_onnx(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
 
 
 def imported(model: onnx.ModelProto, **options: Any) -> keras.Model:
-    """The Keras model, after a round through its serialized form."""
+    """The Keras model, after a round through its serialized form if it holds what has made none in this process."""
     network = import_model(onnx_ir.from_proto(model), **options)
+    kinds = {_kind(operation) for operation in network.operations}
+    if kinds <= _SERIALIZED:
+        return network
     again = keras.models.model_from_json(network.to_json())
     again.set_weights(network.get_weights())
+    _SERIALIZED.update(kinds)
     return again
+
+
+_SERIALIZED = set[Any]()
+"""Kinds of operations that have been written and read again."""
+
+
+def _kind(operation: Any) -> tuple[Any, ...]:
+    """An operation's class, and of what type the values are that it's made again from."""
+    return type(operation), *((name, _type(value)) for name, value in operation.get_config().items())
+
+
+def _type(value: Any) -> Any:
+    if isinstance(value, dict):
+        return (*((name, _type(item)) for name, item in value.items()),)
+    return tuple(dict.fromkeys(map(_type, value))) if isinstance(value, list | tuple) else type(value)
 
 
 def run_keras(network: keras.Model, feeds: Mapping[str, Any], *, eagerly: bool = False) -> list[Any]:
