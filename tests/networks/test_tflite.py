@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from conrepair.runtime.errors import DataError
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def opened() -> Any:
     """A model by its name."""
-    return lambda name: shelf.opened(name, shelf.shared_folder(tmp_path_factory))
+    return functools.cache(shelf.opened)
 
 
 @pytest.mark.parametrize("name", FILES + SYMBOLIC)

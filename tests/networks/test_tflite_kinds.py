@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -24,9 +25,9 @@ from conrepair.runtime.errors import DataError, ModelLoadError
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def opened() -> Any:
     """A model by its name."""
-    return lambda name: shelf.opened(name, shelf.shared_folder(tmp_path_factory))
+    return functools.cache(shelf.opened)
 
 
 @pytest.mark.parametrize("options", [{}, {"time_major": True}, {"peepholes": True}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from conrepair.networks.tflite_file import TfliteFile
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def opened() -> Any:
     """A model by its name."""
-    return lambda name: shelf.opened(name, shelf.shared_folder(tmp_path_factory))
+    return functools.cache(shelf.opened)
 
 
 @pytest.mark.parametrize("name", FILES + SYMBOLIC)

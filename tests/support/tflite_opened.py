@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import os
+import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import Any
 
 import node_functions
 import numpy as np
-import pytest
-import small_models as small
 import tflite_networks as networks
+from made_once import made_once
 
 from conrepair.frameworks.model import Model
 from conrepair.graph.operators import OPERATORS
@@ -77,38 +75,21 @@ class Opened:
         return {"rtol": 1e-5, "atol": max(step * 1.001, 1e-6 * float(np.abs(self.captured[name]).max(initial=0)))}
 
 
-def shared_folder(factory: pytest.TempPathFactory) -> Path:
-    """The folder of TFLite files of a run, for all its workers."""
-    base = factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tflite"
-    folder.mkdir(exist_ok=True)
-    return folder
+_KEPT = tempfile.TemporaryDirectory(prefix="conrepair-tflite-")
 
 
-@functools.cache
-def opened(name: str, folder: Path) -> Opened:
-    """One of `FILES` or `SYMBOLIC`, converted when it's first asked for.
-
-    Args:
-        name: Of the network, and its kind.
-        folder: That of a run (`shared_folder`), in which another worker may have made it.
-    """
-    path = folder / f"{name}.tflite"
-    if not path.exists():
-        making = folder / f"{name}-{os.getpid()}"
-        _convert(name, making)
-        making.rename(path)  # of two that are made at once one stays; they're the same
-    return Opened(small.model_of("tflite", path))
+def opened(name: str) -> Opened:
+    """One of `FILES` or `SYMBOLIC`, by its name."""
+    return Opened(_converted(Path(_KEPT.name), name))
 
 
-def _convert(name: str, path: Path) -> None:
+@made_once
+def _converted(folder: Path, name: str) -> Model:
     what, kind = name.split("-", 1)
     network = networks.NETWORKS[what]()
-    if kind == "symbolic":
-        kind = "float"
-    else:
+    if kind != "symbolic":
         network = networks.fixed(network, BATCH)
-    networks.written(network, path, kind)
+    return networks.written(network, folder / f"{name}.tflite", "float" if kind == "symbolic" else kind)
 
 
 def computed_nodes(one: Opened, near: float) -> int:
