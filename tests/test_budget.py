@@ -29,20 +29,20 @@ g (float[n, 4] x) => (float[n, 3] y) { h = MatMul (x, w) y = Relu (h) }"""
 
 
 _NO_CODE = {
-    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+    *(tokenize.ENCODING, tokenize.ENDMARKER),
 }
 
 
 def _lines_with_code(path: Path) -> int:
-    """Lines that hold more than a comment or a part of a docstring."""
+    """Lines that hold more than a comment or a part of a docstring, which is a text where a block begins."""
+    lines, before = set[int](), tokenize.INDENT
     with path.open("rb") as file:
-        tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _NO_CODE]
-    lines = {line for token in tokens[1:] for line in range(token.start[0], token.end[0] + 1)}
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and ast.get_docstring(node, clean=False) is not None:
-                lines -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+        for token in tokenize.tokenize(file.readline):
+            if token.type not in _NO_CODE and (token.type, before) != (tokenize.STRING, tokenize.INDENT):
+                lines.update(range(token.start[0], token.end[0] + 1))
+            if token.type not in _NO_CODE or token.type == tokenize.INDENT:
+                before = token.type
     return len(lines)
 
 
