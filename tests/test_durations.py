@@ -12,6 +12,8 @@ from pathlib import Path
 import durations
 import pytest
 
+_KEPT = ("cpu", "files")
+
 _CONFTEST = """
 from durations import Durations
 
@@ -59,15 +61,7 @@ def test_who_is_above_the_limit_fails(tmp_path: Path, several: tuple[str, ...]) 
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     (tmp_path / "conftest.py").write_text(_CONFTEST)
     (tmp_path / "burn.py").write_text(_BURN.format(0.3))
-    path = os.pathsep.join([str(Path(durations.__file__).parent), str(tmp_path)])
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-rN", "-p", "xdist", *several],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _run(tmp_path, "-p", "xdist", *several)
     failed = re.findall(r"FAILED.*? (\w+/test_it.py::\w+)|(\w+/test_it.py::\w+) FAILED", done.stdout)
     assert sorted(name for pair in failed for name in pair if name) == [
         "tests/test_it.py::test_long",
@@ -86,3 +80,26 @@ def test_who_is_above_the_limit_fails(tmp_path: Path, several: tuple[str, ...]) 
     files = json.loads((tmp_path / ".pytest_cache/d/durations/files.json").read_text())
     assert sorted(files) == ["tests/test_it.py", "tests_real/test_it.py"]
     assert sum(files.values()) >= sum(kept.values()) + 0.5, "what fixtures make is in it"
+
+
+def test_what_other_files_cost_stays_known(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(_CONFTEST)
+    for name in ("one", "two"):
+        (tmp_path / f"test_{name}.py").write_text("def test_quick(): pass\n")
+        assert _run(tmp_path, f"test_{name}.py").returncode == 0
+    kept = {
+        name: set(json.loads((tmp_path / f".pytest_cache/d/durations/{name}.json").read_text())) for name in _KEPT
+    }
+    assert kept == {"cpu": {"test_two.py::test_quick"}, "files": {"test_one.py", "test_two.py"}}
+
+
+def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(Path(durations.__file__).parent), str(folder)])
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-rN", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -45,7 +45,7 @@ def longest_first(items: list[pytest.Item], known: Mapping[str, float]) -> None:
 
 
 def main() -> None:
-    """Keep what the last run measured; a file that it didn't run keeps its seconds, one that's gone loses them."""
+    """Keep what runs measured; a file that wasn't run keeps its seconds, one that's gone loses them."""
     root = KEPT.parents[2]
     measured: dict[str, float] = json.loads((root / ".pytest_cache/d/durations" / FILES).read_text(encoding="utf-8"))
     new = {name: round(seconds, 1) for name, seconds in (seconds_of(KEPT) | measured).items()}

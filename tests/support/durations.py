@@ -25,7 +25,8 @@ UNBOUNDED = ("tests_real/", "tests_found/")
 """Folders of tests that need what takes longer: compilers, clusters, browsers, campaigns, whole repairs."""
 
 TESTS, FILES = "cpu.json", "files.json"
-"""Below `durations` in pytest's cache folder: seconds of each test's call, and of each file with its fixtures."""
+"""Below `durations` in pytest's cache folder: seconds of each test's call in the last run, and of each file with its
+fixtures when it was run last."""
 
 _ADVICE = (
     "Make it quicker (a smaller network, fewer samples, a file made once for the module), mark it `slow` if a "
@@ -111,9 +112,10 @@ class Durations:
         of_several = hasattr(self._config, "workerinput")
         if of_several or not self._of_tests or not hasattr(self._config, "cache"):  # `-p no:cacheprovider`
             return
-        for name, seconds in ((TESTS, self._of_tests), (FILES, self._of_files)):
-            path = self._config.cache.mkdir("durations") / name
-            path.write_text(json.dumps(_longest_first(seconds), indent=1) + "\n", encoding="utf-8")
+        folder = self._config.cache.mkdir("durations")
+        before = json.loads((folder / FILES).read_text(encoding="utf-8")) if (folder / FILES).exists() else {}
+        for name, seconds in ((TESTS, self._of_tests), (FILES, {**before, **self._of_files})):
+            (folder / name).write_text(json.dumps(_longest_first(seconds), indent=1) + "\n", encoding="utf-8")
 
 
 def _bounded(item: pytest.Item) -> bool:
