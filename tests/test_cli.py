@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.cli import main
 from conrepair.runtime.files import sha256_of
-from conrepair.runtime.outside.environments import ENVIRONMENTS, Environment
+from conrepair.runtime.outside.environments import ENVIRONMENTS
 
 HEAVY = {"numpy", "onnx", "onnxruntime", "pydantic", "rich", "scipy", "tensorflow", "torch", "tvm"}
 
@@ -217,24 +217,6 @@ def test_a_broken_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "$.models[0].conversion: unknown key 'conversion'; did you mean 'conversions'?" in printed
     assert main(["run", str(tmp_path / "none.json")]) == 2
     assert "no such configuration file" in capsys.readouterr().err
-
-
-def test_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    small = Environment("onnx2tf", "tests", 0.01, 1, {})
-    monkeypatch.setitem(ENVIRONMENTS, "onnx2tf", small)
-    assert main(["environments"]) == 0
-    listing = capsys.readouterr().out
-    assert listing.count("not made (about") == 2
-    assert "onnx-tflite-onnx2tf" in listing
-    assert main(["environments", "make", "onnx2tf", "-q"]) == 0
-    folder = tmp_path / "conrepair" / "environments" / f"onnx2tf-{small.key}"
-    assert capsys.readouterr().out.startswith(f"{folder}: 0.0 GB, made in")
-    assert main(["environments", "list"]) == 0
-    assert capsys.readouterr().out.count("not made (about") == 1
-    assert main(["environments", "remove", "onnx2tf"]) == 0
-    assert capsys.readouterr().out == f"removed {folder}\n"
-    assert not folder.exists()
 
 
 @pytest.mark.parametrize("arguments", [["make"], ["remove"], ["list", "onnx2tf"], ["make", "nope"]])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -92,25 +90,6 @@ def test_outputs_of_one_layer_have_different_names(tmp_path: Path, suffix: str) 
     assert [spec.name for spec in FRAMEWORK.describe(model).outputs] == ["shared", "shared_2"] == list(result)
     for expected, array in zip(network(VECTORS), result.values(), strict=True):
         np.testing.assert_array_equal(array, expected)
-
-
-def test_names_of_a_sequential_model_are_the_same_in_every_process(tmp_path: Path) -> None:
-    network = keras.Sequential([layers.Dense(5), layers.Dense(2, name="last")])
-    network.build((None, small.FEATURES))
-    models = [saved(network, tmp_path / f"net.{suffix}") for suffix in ("keras", "h5")]
-    described = [FRAMEWORK.describe(model) for model in models]
-    assert all([spec.name for spec in about.outputs] == ["last"] for about in described)
-    script = (
-        "import sys; from conrepair.frameworks.keras import FRAMEWORK; from conrepair.frameworks.model import Model; "
-        "import keras; keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]); "
-        "loaded = [FRAMEWORK.load(Model('keras', path, '')) for path in sys.argv[1:]]; "
-        "print(*([spec.name for spec in item.inputs + item.outputs] for item in loaded), sep='\\n')"
-    )
-    command = [sys.executable, "-c", script, *(model.path for model in models)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-2:] == [
-        str([spec.name for spec in about.inputs + about.outputs]) for about in described
-    ]
 
 
 def test_second_opinion_of_layers_in_layers(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,21 +101,6 @@ def test_several_inputs_and_outputs_in_a_frozen_graph(folder: Path) -> None:
         "context": ("batch", 4),
     }
     assert sorted(len(spec.shape) for spec in about.outputs) == [2, 4]
-
-
-def test_the_order_is_the_same_in_every_process(folder: Path) -> None:
-    """TensorFlow itself reads a signature in another order each time."""
-    script = (
-        "import sys; from conrepair.frameworks.tensorflow import FRAMEWORK; "
-        "from conrepair.frameworks.model import Model; "
-        "runnable = FRAMEWORK.load(Model('tensorflow', sys.argv[1], '')); "
-        "print([spec.name for spec in runnable.inputs + runnable.outputs])"
-    )
-    path = str(folder / "pair")
-    there = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True).stdout
-    here = FRAMEWORK.load(Model("tensorflow", path, ""))
-    assert there.splitlines()[-1] == str([spec.name for spec in here.inputs + here.outputs])
-    assert there.splitlines()[-1] == "['context', 'scene', 'mixed', 'picture']"
 
 
 def test_more_than_ten_outputs_are_in_their_order(tmp_path: Path) -> None:
