@@ -1,6 +1,6 @@
 """What is decided otherwise at half and at twice of each number that decides: `numbers.txt` says it.
 
-Its table is made anew by `python tests/localization/test_numbers.py`, and read by whoever changes a number.
+Its table is made anew by `python tests_real/localization/test_numbers.py`, and read by whoever changes a number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
+    sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "tests" / "support")]
 
 import decisions.explaining as about_explaining
 import decisions.few_bits as about_few_bits
