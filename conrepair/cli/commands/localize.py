@@ -30,7 +30,7 @@ def localize(options: argparse.Namespace) -> int:
 
 def _localize(options: argparse.Namespace, session: Session) -> int:
     folder = None if options.output is None else Path(options.output).absolute()
-    pair = pair_of(Localize.of(vars(options)), shown=folder is not None)
+    pair = pair_of(Localize.of(vars(options)), shown=folder is not None or options.format != "text")
     if folder is not None:
         check_folder(folder, "localize", pair.inputs)
     found = localize_pair(pair, session)
