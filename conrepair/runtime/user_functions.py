@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.errors import ModelLoadError, UsageError
-from conrepair.runtime.outside.scripts import load_module
+from conrepair.runtime.outside.script_process import load_module
 
 
 def user_function(named: str, base: Path) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from conrepair.data.feeds import Batch, DataReference, batches, image_input, open_feeds
-from conrepair.data.pictures import prepare
+from conrepair.data.pictures import decode
 from conrepair.data.pictures.named_recipes import named_recipe
 from conrepair.data.pictures.prepare import PhotoPreparation
 from conrepair.data.pictures.recipe import apply_numeric, apply_spatial
@@ -59,14 +59,14 @@ def test_a_photo_is_decoded_once_for_all_geometries(
 ) -> None:
     counts: dict[Path, int] = {}
     lock = threading.Lock()
-    real = prepare.decode_picture
+    real = decode.decode_picture
 
     def counting(path: Path) -> np.ndarray:
         with lock:
             counts[path] = counts.get(path, 0) + 1
         return real(path)
 
-    monkeypatch.setattr(prepare, "decode_picture", counting)
+    monkeypatch.setattr(decode, "decode_picture", counting)
     geometries = {
         named_recipe(name).for_size(*size).spatial: tmp_path / f"{name[:3]}{size[0]}"
         for name in ("torchvision", "tflite")
@@ -79,14 +79,14 @@ def test_a_photo_is_decoded_once_for_all_geometries(
 
 def test_reading_overlaps_with_decoding(photos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
-    real = prepare.decode_picture
+    real = decode.decode_picture
 
     def gated(path: Path) -> np.ndarray:
         if path == photos[-1]:
             gate.wait(30)
         return real(path)
 
-    monkeypatch.setattr(prepare, "decode_picture", gated)
+    monkeypatch.setattr(decode, "decode_picture", gated)
     recipe = named_recipe("raw").for_size(16, 12)
     preparation = PhotoPreparation(photos, {recipe.spatial: tmp_path / "rows"}, lambda _: None, threads=1)
     source = open_feeds(DataReference("photos", 7, str(tmp_path / "rows")), [IMAGE], recipe)
@@ -116,7 +116,7 @@ def test_a_waiting_reader_is_told_of_the_failure(
         opened.wait(30)
         raise DataError(f"{path} is bad")
 
-    monkeypatch.setattr(prepare, "decode_picture", failing)
+    monkeypatch.setattr(decode, "decode_picture", failing)
     recipe = named_recipe("raw").for_size(16, 12)
     preparation = PhotoPreparation(photos, {recipe.spatial: tmp_path / "rows"}, lambda _: None)
     source = open_feeds(DataReference("photos", 7, str(tmp_path / "rows")), [IMAGE], recipe)

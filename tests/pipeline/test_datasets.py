@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 from conrepair.config.model import DatasetConfig
-from conrepair.pipeline import datasets
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.runtime.errors import DataError, FetchError
+from conrepair.zoo import catalog
 from conrepair.zoo.catalog import PHOTOS
 
 
@@ -150,7 +150,7 @@ def test_the_zoo_s_photos_in_the_order_of_their_collections(tmp_path: Path, monk
     photo(tmp_path / "one" / "imagenet_01_9.png", 2)
     photo(tmp_path / "two" / "NONFACE_1.png", 3)
     parts = [(PHOTOS["imagenet-photos"], tmp_path / "one"), (PHOTOS["natural-photos"], tmp_path / "two")]
-    monkeypatch.setattr(datasets, "zoo_photos", lambda name, *, progress: parts)
+    monkeypatch.setattr(catalog, "zoo_photos", lambda name, *, progress: parts)
     found = resolve(tmp_path, zoo="photos")
     assert found.names == ("imagenet_00_243.png", "imagenet_01_9.png", "NONFACE_1.png")
     assert found.labels == (243, 9, None)

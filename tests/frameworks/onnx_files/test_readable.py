@@ -134,7 +134,7 @@ def test_data_under_another_name_is_named_and_not_guessed(tmp_path: Path) -> Non
 
 
 def test_doctor_says_what_is_read_and_written(tmp_path: Path) -> None:
-    assert "writes IR version {} and opset {}".format(*NEWEST) in probe({"name": "onnx"}, tmp_path)["detail"]
-    said = probe({"name": "onnxruntime"}, tmp_path)["detail"]
+    assert "writes IR version {} and opset {}".format(*NEWEST) in probe(tmp_path, "onnx")
+    said = probe(tmp_path, "onnxruntime")
     assert "reads IR version {} and opset {}".format(*newest_read()) in said
     assert ("onnx writes by default is newer" in said) == (newest_read() != NEWEST)
