@@ -82,7 +82,8 @@ def localize(options: Localize) -> Localized:
     from conrepair.pipeline.pair import localize_pair, pair_of
 
     with _Opened(options) as opened:
-        return localize_pair(pair_of(options, opened.given), opened.session)
+        pair = pair_of(options, opened.given, shown=True)  # a result is an object that may be saved
+        return localize_pair(pair, opened.session)
 
 
 @takes(Repair)

@@ -20,6 +20,7 @@ from conrepair.frameworks.proto_file import inner_graphs
 from conrepair.onnx_passes.files import is_large
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.files import whole_output
+from conrepair.runtime.outputs import place_in
 
 _INVALID = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
@@ -65,10 +66,11 @@ def save_beside(model: onnx_ir.Model, path: Path, before: Path, border: Border) 
         with tempfile.TemporaryDirectory(dir=temporary.parent) as room:
             names = {str(tensor.location) for tensor in _weights(model) if isinstance(tensor, onnx_ir.ExternalTensor)}
             for name in names:  # ONNX's checker wants them beside the model, and doesn't read them
-                stand_in = Path(room) / name
+                size = (before.parent / name).stat().st_size
+                stand_in = place_in(Path(room), name)
                 stand_in.parent.mkdir(parents=True, exist_ok=True)
-                with stand_in.open("wb") as file:
-                    file.truncate((before.parent / name).stat().st_size)
+                with stand_in.open("xb") as file:
+                    file.truncate(size)
             other = max(names, key=len, default="").replace("/", "-") + path.suffix  # which none of them has
             shutil.copyfile(temporary, Path(room) / other)
             _check(Path(room) / other, path.name, before)

@@ -240,7 +240,7 @@ def check_model_output(path: Path, *, force: bool) -> None:
     output.check(force=force)
     weights = re.compile(rf"{re.escape(path.name)}\.data\d*")  # of an ONNX file that's too large for one
     for file in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
-        if weights.fullmatch(file.name) and not (force and output.wrote(file.name)):
+        if weights.fullmatch(file.name) and not (force and output.wrote(path.name) and output.wrote(file.name)):
             raise UsageError(f"{file} exists, where the weights of {path.name} would go. Give another output.")
 
 

@@ -375,7 +375,10 @@ class Workers:
         """
         if self._imports is None or not FORKS or lane.setup["reach"] != CONFINED or lane.setup["environment"]:
             return None
-        if self._template is None or not self._template.active:
+        if self._template is not None and not self._template.active:
+            self._imports = None  # what ended it would end another: a fresh interpreter fails alone
+            return None
+        if self._template is None:
             modules = [module for need in ("", *sorted(needs)) for module in self._imports.get(need, ())]
             folders = [*lane.setup["folders"], str(temporary)]
             self._template = Template(folders, modules, ALONE, temporary / "template.log")

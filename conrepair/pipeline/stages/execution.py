@@ -83,7 +83,7 @@ def run_executions(state: RunState, executed: Sequence[Execution], tasks: Sequen
                 item.problem = problem_of(done[item.build_task])
     for item in executed:
         item.refused = _refused(state, item, executed)
-    _tell_files(state, executed)
+    tell_files(state, executed)
 
 
 def _refused(state: RunState, item: Execution, executed: Sequence[Execution]) -> str:
@@ -118,7 +118,7 @@ def _baked(state: RunState, item: Execution) -> str:
     return "" if entry is None else entry.read(str)
 
 
-def _tell_files(state: RunState, executed: Sequence[Execution]) -> None:
+def tell_files(state: RunState, executed: Sequence[Execution]) -> None:
     """Note where two files of a format say other things about themselves, and what goes wrong elsewhere."""
     sources = {item.model: item.source for item in executed if item.kind == "reference"}
     for item in executed:

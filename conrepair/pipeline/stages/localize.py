@@ -271,6 +271,6 @@ def localization_task(
     counts, by_files = options.latent_counts or latent, options.static or static
     options = dataclasses.replace(options, latent_counts=counts, static=by_files)
     payload = {"source": one, "target": two, "options": options}
-    what = " by the files" if static else " of other samples" if first else ""
+    what = " by the files" if static else " of other samples" if first else " with latent faults" if latent else ""
     more["parts"] = lambda value: typed(Localization, value).seconds
     return state.task(f"{item.looked_at}, localization{what}", "localize", payload, *loaded, **more)

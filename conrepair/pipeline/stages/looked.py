@@ -16,7 +16,7 @@ from conrepair.pipeline.evaluation import Execution, Looked, computes_in, evalua
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import convert, models_of, plan, prepare
-from conrepair.pipeline.stages.execution import execute_sources, execution_of, planned, run_executions
+from conrepair.pipeline.stages.execution import execute_sources, execution_of, planned, run_executions, tell_files
 from conrepair.pipeline.stages.localizing import fed_model, options_of, unlocalized
 from conrepair.pipeline.stages.preparation import build, draw
 from conrepair.pipeline.stages.state import RunState
@@ -88,14 +88,20 @@ def _by_layers(state: RunState, executed: Sequence[Execution]) -> Looked | None:
     """
     from conrepair.pipeline.stages.localize import localize
 
-    if not all(subject.drawn and _is_looked_into(subject) for subject in state.subjects):
+    targets = [item for item in executed if item.kind != "reference"]
+    if not targets or state.settings.metrics or state.settings.max_drop:
         return None
+    if not all(subject.drawn and _is_looked_into(state, subject) for subject in state.subjects):
+        return None
+    sources = [item.source for item in state.subjects if item.compare_with is None and item.source is not None]
+    state.settings.check([spec.name for source in sources for spec in source.description.outputs])
     if not all(_is_steady(state, item) for item in executed if item.kind == "reference"):
         return None
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     rows = localize(state, executed, rows)
     if not all(row.kind == "reference" or _is_at_fault(row) for row in rows):
         return None
+    tell_files(state, executed)
     found = [row.localized.result for row in rows]
     judged = [
         row if one is None else dataclasses.replace(row, verdict=one.verdict, reason=one.reason)
@@ -104,10 +110,10 @@ def _by_layers(state: RunState, executed: Sequence[Execution]) -> Looked | None:
     return _looked(state, executed, judged, pairs)
 
 
-def _is_looked_into(subject: Subject) -> bool:
-    """Whether a model could be loaded, has layers, and keeps no state from one input to the next."""
+def _is_looked_into(state: RunState, subject: Subject) -> bool:
+    """Whether a model could be loaded, has layers, and is run one step at a time."""
     source = subject.source
-    return source is not None and source.model.framework != RECORDED and not source.description.states
+    return source is not None and source.model.framework != RECORDED and state.steps_of(subject) == 1
 
 
 def _is_steady(state: RunState, item: Execution) -> bool:

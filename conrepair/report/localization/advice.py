@@ -46,8 +46,9 @@ def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
         result: The run that it belongs to.
         place: Of the step; default: the last one.
     """
-    compared, data = row.localized.steps[place].compared, result.datasets.get(row.reference, "")
-    return About(source=compared.source, target=compared.target, data=data, whole=row.comparison is not None)
+    step, data = row.localized.steps[place], result.datasets.get(row.reference, "")
+    compared, whole = step.compared, row.comparison is not None or not step.localization.samples
+    return About(source=compared.source, target=compared.target, data=data, whole=whole)
 
 
 FUSED = 48

@@ -40,7 +40,7 @@ def summary_markdown(result: AuditResult) -> str:
     titles, *outputs = output_table(result.rows, result) or [()]
     if 0 < len(outputs) <= FEW:
         cells = [[_text(shortened(cell, _NAME)) for cell in line] for line in outputs]
-        ends[:0] = [*markdown_table(titles, cells), ""]
+        ends[:0] = [*markdown_table(list(map(_text, titles)), cells), ""]
     versions = ", ".join(f"conrepair {text}" for name, text in result.versions.items() if name == "conrepair")
     ends.append(f"<sub>{_text(told.seen)} {result.seconds:.0f} s. {_text(versions)}</sub>\n")
     room = _ROOM - sum(map(len, [*parts, *ends]))

@@ -26,6 +26,7 @@ _MAIN = (
     "from conrepair.runtime.forks.template_process import fork_workers; fork_workers(int(sys.argv[1]))"
 )
 _LONGEST_CODE = 16  # bytes
+_END_SECONDS = 5.0
 
 
 class Template:
@@ -89,6 +90,12 @@ class Template:
         """
         self._tell({"number": number, "signal": sent})
 
+    def ended(self) -> int:
+        """What its workers have ended with, as it has."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_END_SECONDS)
+        return -signal.SIGKILL
+
     def close(self) -> None:
         """End it; those that were forked have ended."""
         self._channel.close()
@@ -135,7 +142,8 @@ class ForkedProcess:
                 left = None if ends is None else max(0.0, ends - time.monotonic())
                 if not select.select([self._ended], [], [], left)[0]:
                     raise subprocess.TimeoutExpired("a forked worker", timeout or 0.0)
-                self.returncode = int(os.read(self._ended, _LONGEST_CODE) or -signal.SIGKILL)
+                told = os.read(self._ended, _LONGEST_CODE)
+                self.returncode = int(told) if told else self._template.ended()
             return self.returncode
 
     def terminate(self) -> None:

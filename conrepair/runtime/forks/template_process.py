@@ -17,9 +17,12 @@ import signal
 import socket
 import sys
 import tempfile
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from conrepair.runtime.confinement import confine
 from conrepair.runtime.reach import FORKING
@@ -88,6 +91,8 @@ def _forked(asked: Mapping[str, Any], given: Sequence[int], others: Sequence[int
         try:
             _become(asked, given, others, alone=alone)
         finally:
+            traceback.print_exc()
+            sys.stderr.flush()
             os._exit(1)
     for descriptor in given:
         os.close(descriptor)
@@ -105,6 +110,7 @@ def _become(asked: Mapping[str, Any], given: Sequence[int], others: Sequence[int
     os.environ |= asked["environment"]
     if alone:
         tempfile.tempdir = None
+        np.random.seed()  # noqa: NPY002 (that libraries draw from, and that all forks would share)
         begin(requests, answers)
     for descriptor in (requests, answers):
         os.set_inheritable(descriptor, True)
