@@ -7,7 +7,7 @@ from typing import Any
 
 from conrepair.backends.tvm.calls import Calls
 from conrepair.backends.tvm.following import Following
-from conrepair.backends.tvm.naming import MAIN, bindings_of, identity
+from conrepair.backends.tvm.naming import MAIN, bindings_of, identity, with_main_by
 
 _OPAQUE = 8  # relax's kOpaque: never fused with anything
 _SCHEDULES = ("ApplyTuned", "ScheduleCPU")
@@ -37,7 +37,7 @@ def with_exceptions(step: str, module: Any, apart: Mapping[str, Collection[str]]
 def _marked(module: Any, wanted: Collection[str], attributes: Mapping[str, Any], calls: Calls | None) -> Any:
     from tvm import relax
 
-    functions = _functions(module)
+    functions = {place.name_hint: function for place, function in module.functions_items()}
     made = [binding.value for binding in bindings_of(module[MAIN]) if _is_kernel(binding.value)]
     kernels = [] if calls is None else [call for call in calls.calls if not call.view]
     chosen = {
@@ -58,13 +58,8 @@ def _marked(module: Any, wanted: Collection[str], attributes: Mapping[str, Any],
             own = self.builder_.add_func(function, f"{name}_apart")
             return relax.Call(call.op, [own, *map(self.visit_expr, call.args[1:])], call.attrs, call.ty_args)
 
-    marking = Marking(module)
-    for place, function in module.functions_items():
-        if place.name_hint == MAIN:
-            marking.builder_.update_func(place, marking.visit_expr(function))
-    return _without_unused(
-        marking.builder_.get(), {item.args[0].name_hint for item in made if identity(item) in chosen}
-    )
+    replaced = {item.args[0].name_hint for item in made if identity(item) in chosen}
+    return _without_unused(with_main_by(Marking(module), module), replaced)
 
 
 def _without_unused(module: Any, replaced: Collection[str]) -> Any:
@@ -79,10 +74,6 @@ def _without_unused(module: Any, replaced: Collection[str]) -> Any:
         if place.name_hint not in replaced or place.name_hint in used
     }
     return IRModule(left, attrs=module.attrs)
-
-
-def _functions(module: Any) -> dict[str, Any]:
-    return {place.name_hint: function for place, function in module.functions_items()}
 
 
 def _is_kernel(expression: Any) -> bool:

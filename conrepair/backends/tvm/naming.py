@@ -74,8 +74,17 @@ def renamed(module: Any, names: Mapping[int, str]) -> Any:
             self.set_var_remap(variable, made)
             return made
 
-    renaming = Renaming(module)
+    return with_main_by(Renaming(module), module)
+
+
+def with_main_by(mutator: Any, module: Any) -> Any:
+    """A module whose `main` is as a mutator of it makes it.
+
+    Args:
+        mutator: A `relax.PyExprMutator` of the module.
+        module: `tvm.IRModule`.
+    """
     for place, function in module.functions_items():
         if place.name_hint == MAIN:
-            renaming.builder_.update_func(place, renaming.visit_expr(function))
-    return renaming.builder_.get()
+            mutator.builder_.update_func(place, mutator.visit_expr(function))
+    return mutator.builder_.get()

@@ -50,25 +50,15 @@ class _Plan:
     launches: list[_Launch] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """All kernels of a module.
-
-    Attributes:
-        source: OpenCL C.
-        plans: By name of the function.
-    """
-
-    source: str
-    plans: dict[str, _Plan]
-
-
-def _kernels_of(module: Any, target: Any) -> Kernels:
+def _kernels_of(module: Any, target: Any) -> tuple[str, dict[str, _Plan]]:
     """Generate OpenCL C for all scheduled functions of a module.
 
     Args:
         module: `tvm.IRModule`, before lowering.
         target: For OpenCL, with a host.
+
+    Returns:
+        The source, and the plans by name of the function.
 
     Raises:
         ConversionError: if host code does more than launch kernels one after the other.
@@ -79,7 +69,7 @@ def _kernels_of(module: Any, target: Any) -> Kernels:
 
     functions = {name: item for name, item in module.functions_items() if isinstance(item, tirx.PrimFunc)}
     if not functions:
-        return Kernels("", {})
+        return "", {}
     kernels = relax.transform.AttachGlobalSymbol()(tvm.IRModule(functions))
     kernels = tirx.transform.BindTarget(target)(kernels)
     pipeline, _, finish = tirx.get_default_tir_pipeline(target)
@@ -103,7 +93,7 @@ def _kernels_of(module: Any, target: Any) -> Kernels:
     sources = [generate(finish()(code), device).inspect_source("") for device, code in devices.items()]
     if len(sources) != 1:
         raise ConversionError(f"TVM generated code for {len(sources)} devices instead of one")
-    return Kernels(sources[0], plans)
+    return sources[0], plans
 
 
 def _plan(name: str, function: Any) -> _Plan:
@@ -193,19 +183,16 @@ def bridged(module: Any, target: Any, folder: Path) -> Any:
     Raises:
         ConversionError: if a kernel's host code can't be carried over.
     """
-    kernels = _kernels_of(module, target)
-    write_text(folder / PROGRAM, kernels.source)
-    prefix = f"conrepair.opencl.{hashlib.sha256(kernels.source.encode()).hexdigest()[:_NAME_DIGITS]}."
-    host = _calling_out(module, kernels, prefix)
-    write_json(folder / PLANS, {"prefix": prefix, "functions": _plain(kernels)})
+    source, plans = _kernels_of(module, target)
+    write_text(folder / PROGRAM, source)
+    prefix = f"conrepair.opencl.{hashlib.sha256(source.encode()).hexdigest()[:_NAME_DIGITS]}."
+    host = _calling_out(module, plans, prefix)
+    functions = {name: dataclasses.asdict(plan) for name, plan in plans.items()}
+    write_json(folder / PLANS, {"prefix": prefix, "functions": functions})
     return host
 
 
-def _plain(kernels: Kernels) -> dict[str, Any]:
-    return {name: dataclasses.asdict(plan) for name, plan in kernels.plans.items()}
-
-
-def _calling_out(module: Any, kernels: Kernels, prefix: str) -> Any:
+def _calling_out(module: Any, plans: dict[str, _Plan], prefix: str) -> Any:
     import tvm
     from tvm import relax
 
@@ -213,11 +200,11 @@ def _calling_out(module: Any, kernels: Kernels, prefix: str) -> Any:
     class CallingOut(relax.PyExprMutator):
         def visit_call_(self, call: Any) -> Any:
             call = self.visit_expr_post_order(call)
-            if call.op != tvm.ir.Op.get("relax.call_tir") or call.args[0].name_hint not in kernels.plans:
+            if call.op != tvm.ir.Op.get("relax.call_tir") or call.args[0].name_hint not in plans:
                 return call
             made = call.ty_args[0]
             results = list(made.fields) if isinstance(made, relax.TupleType) else [made]
-            kernels.plans[call.args[0].name_hint].results = len(results)
+            plans[call.args[0].name_hint].results = len(results)
             return relax.call_dps_packed(prefix + call.args[0].name_hint, call.args[1], out_ty=results)
 
     mutator = CallingOut(module)
@@ -225,5 +212,5 @@ def _calling_out(module: Any, kernels: Kernels, prefix: str) -> Any:
         if isinstance(function, relax.Function):
             mutator.builder_.update_func(name, mutator.visit_expr(function))
     result = mutator.builder_.get()
-    left = {name: function for name, function in result.functions_items() if name.name_hint not in kernels.plans}
+    left = {name: function for name, function in result.functions_items() if name.name_hint not in plans}
     return tvm.IRModule(left, attrs=result.attrs)

@@ -19,7 +19,37 @@ from conrepair.runtime.words import lines_of
 _ALL_CORES, _BIG_CORES = -1, 1  # the latter with 0 threads is TVM's default: as many as there are
 
 
-class TvmRunnable(Runnable):
+class BuildRunnable(Runnable):
+    """A build, with what its record says of it.
+
+    Args:
+        folder: That `conrepair.backends.tvm.build.build` wrote.
+
+    Attributes:
+        record: What `build.json` says.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.record = json.loads((folder / "build.json").read_text(encoding="utf-8"))
+        self.inputs = tuple(from_json(TensorSpec, spec) for spec in self.record["inputs"])
+        self.outputs = tuple(from_json(TensorSpec, spec) for spec in self.record["outputs"])
+
+    def _placed(self, feeds: Mapping[str, Array], device: Any) -> list[Any]:
+        """Inputs on a device, in order."""
+        import tvm
+
+        # Not ascontiguousarray, which gives a scalar an axis.
+        arrays = [np.asarray(feeds[spec.name], order="C") for spec in self.inputs]
+        return [tvm.runtime.tensor(array, device=device) for array in arrays]
+
+    def _named(self, results: Sequence[Array]) -> Mapping[str, Array]:
+        """Results by the names of the outputs."""
+        if len(results) != len(self.outputs):
+            raise InferenceError(f"the compiled model returns {len(results)} tensors instead of {len(self.outputs)}")
+        return {spec.name: result for spec, result in zip(self.outputs, results, strict=True)}
+
+
+class TvmRunnable(BuildRunnable):
     """A build, loaded.
 
     Args:
@@ -28,7 +58,6 @@ class TvmRunnable(Runnable):
 
     Attributes:
         folder: Of the build.
-        record: What `build.json` says.
 
     Raises:
         ModelLoadError: if the folder holds no build that TVM can load.
@@ -40,9 +69,7 @@ class TvmRunnable(Runnable):
 
         self.folder = folder
         try:
-            self.record = json.loads((folder / "build.json").read_text(encoding="utf-8"))
-            self.inputs = tuple(from_json(TensorSpec, spec) for spec in self.record["inputs"])
-            self.outputs = tuple(from_json(TensorSpec, spec) for spec in self.record["outputs"])
+            super().__init__(folder)
             # Also without a wish: the process may have run another build with one.
             mode, count = (_BIG_CORES, 0) if threads is None else (_ALL_CORES, threads)
             tvm.get_global_func("runtime.config_threadpool")(mode, count)
@@ -70,16 +97,7 @@ class TvmRunnable(Runnable):
         self._machine.set_instrument(instrument)
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        import tvm
-
-        # Not ascontiguousarray, which gives a scalar an axis.
-        arguments = [
-            tvm.runtime.tensor(np.asarray(feeds[spec.name], order="C"), device=self._device) for spec in self.inputs
-        ]
-        results = arrays_of(self._main(*arguments))
-        if len(results) != len(self.outputs):
-            raise InferenceError(f"the compiled model returns {len(results)} tensors instead of {len(self.outputs)}")
-        return {spec.name: result for spec, result in zip(self.outputs, results, strict=True)}
+        return self._named(arrays_of(self._main(*self._placed(feeds, self._device))))
 
 
 def arrays_of(value: Any) -> list[Array]:

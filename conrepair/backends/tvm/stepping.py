@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,8 @@ class Stepping:
         Raises:
             InferenceError: if a kernel fails, or the build does something else than its record says.
         """
-        run = _Run(
-            self._calls.calls, self._needed(given, wanted), dict(given), self._viewed, frozenset(wanted), visit
-        )
+        needed = self._needed(given, wanted)
+        run = _Run(self._calls.calls, needed, dict(given), self._viewed, frozenset(wanted), visit)
         feeds = {
             spec.name: np.asarray(given[value], spec.dtype) if value in given else self._zeros(value)
             for value, spec in zip(self._calls.inputs, self._runnable.inputs, strict=True)
@@ -93,6 +93,7 @@ def _unwritten(shape: tuple[int, ...], dtype: str) -> Array:
     return np.full(shape, np.iinfo(kind).min if kind.kind in "iu" else np.nan, kind)
 
 
+@dataclass
 class _Run:
     """One run, from the outside.
 
@@ -101,21 +102,18 @@ class _Run:
         error: What went wrong in a callback.
     """
 
-    def __init__(
-        self,
-        calls: Sequence[KernelCall],
-        needed: frozenset[str],
-        given: dict[str, Array],
-        viewed: Mapping[str, str | None],
-        wanted: frozenset[str],
-        visit: Visit,
-    ) -> None:
-        self.place = 0
-        self.error: InferenceError | None = None
-        self._calls, self._needed, self._given = calls, needed, given
-        self._viewed, self._wanted, self._visit = viewed, wanted, visit
+    _calls: Sequence[KernelCall]
+    _needed: frozenset[str]
+    _given: dict[str, Array]
+    _viewed: Mapping[str, str | None]
+    _wanted: frozenset[str]
+    _visit: Visit
+    place: int = 0
+    error: InferenceError | None = None
+
+    def __post_init__(self) -> None:
         # Writing into a view changes what it's a view of, so what was computed there is kept.
-        self._shared = {value for view, origin in viewed.items() if view in given for value in (origin,) if value}
+        self._shared = {origin for view, origin in self._viewed.items() if view in self._given and origin}
 
     def called(self, functions: Collection[str]) -> Callable[..., int]:
         """What the virtual machine is to call."""

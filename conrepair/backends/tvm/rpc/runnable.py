@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from conrepair.backends.tvm.rpc.reach import RpcDevice
 from conrepair.backends.tvm.rpc.session import LostDeviceError, RpcSession, open_session
-from conrepair.backends.tvm.runnable import arrays_of
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import from_json
-from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
+from conrepair.backends.tvm.runnable import BuildRunnable, arrays_of
+from conrepair.frameworks.runnable import Array
+from conrepair.runtime.errors import DeviceError, ModelLoadError
 from conrepair.runtime.words import lines_of
 
 _MAIN = "main"
 _ALL_CORES = -1
 
 
-class RemoteRunnable(Runnable):
+class RemoteRunnable(BuildRunnable):
     """A build, uploaded and loaded.
 
     Every batch is run twice: once to warm up, once timed by the device itself, which also gives the outputs.
@@ -39,10 +34,8 @@ class RemoteRunnable(Runnable):
     """
 
     def __init__(self, folder: Path, device: RpcDevice, threads: int | None = None) -> None:
-        self._record = json.loads((folder / "build.json").read_text(encoding="utf-8"))
-        self.inputs = tuple(from_json(TensorSpec, spec) for spec in self._record["inputs"])
-        self.outputs = tuple(from_json(TensorSpec, spec) for spec in self._record["outputs"])
-        self._library = folder / self._record["library"]
+        super().__init__(folder)
+        self._library = folder / self.record["library"]
         self._device, self._threads = device, threads
         self._losses = 0
         self._open()
@@ -58,7 +51,7 @@ class RemoteRunnable(Runnable):
             with session.step("loading the build"):
                 if self._threads is not None:
                     session.remote.get_function("runtime.config_threadpool")(_ALL_CORES, self._threads)
-                self._place = session.remote.device(self._record["runs_on"], 0)
+                self._place = session.remote.device(self.record["runs_on"], 0)
                 module = session.remote.load_module(self._library.name)
                 self._machine = relax.VirtualMachine(module, self._place)
                 self._evaluate = self._machine.time_evaluator("invoke_stateful", self._place, number=1, repeat=1)
@@ -67,7 +60,7 @@ class RemoteRunnable(Runnable):
         except Exception as error:
             raise ModelLoadError(
                 f"{self._device} can't load the build: {lines_of(error)[-1]}. Is its TVM "
-                f"{self._record['versions']['apache-tvm']} too, and its processor the one that `target` names?"
+                f"{self.record['versions']['apache-tvm']} too, and its processor the one that `target` names?"
             ) from error
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -79,15 +72,9 @@ class RemoteRunnable(Runnable):
                 self._open_again(error)
 
     def _once(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        import tvm
-
-        arrays = [np.asarray(feeds[spec.name], order="C") for spec in self.inputs]
-        self._machine.set_input(_MAIN, *(tvm.runtime.tensor(array, device=self._place) for array in arrays))
+        self._machine.set_input(_MAIN, *self._placed(feeds, self._place))
         self.device_seconds = float(self._evaluate(_MAIN).results[0])
-        results = list(self._results())
-        if len(results) != len(self.outputs):
-            raise InferenceError(f"the compiled model returns {len(results)} tensors instead of {len(self.outputs)}")
-        return {spec.name: result for spec, result in zip(self.outputs, results, strict=True)}
+        return self._named(list(self._results()))
 
     def _results(self, *path: int) -> Iterator[Array]:
         """The outputs, one by one: `VirtualMachine.get_outputs` would keep the session in a reference cycle."""
