@@ -19,6 +19,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.networks.tensorflow_constants import HANDED_ON
 from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
+from conrepair.networks.tensorflow_specs import declared_specs
 from conrepair.runtime.words import natural_order
 
 _BATCH = 2  # to describe a graph for, where the file leaves it open
@@ -94,13 +95,7 @@ class TensorFlowFile:
     @cached_property
     def specs(self) -> dict[str, tuple[Any, Any]]:
         """Shape and dtype by tensor, open where the file leaves them open; those that are put in are added."""
-        found = {f"{name}:0": (tensor.shape, tensor.dtype) for name, tensor in self.pieces.captures.items()}
-        found |= {place: (spec.shape, spec.dtype) for place, spec in self.feeds.items()}
-        graph = self.pieces.function(self.feeds, list(self.results.values())).graph
-        for operator in graph.get_operations():
-            for tensor in operator.outputs:
-                found.setdefault(tensor.name, (tensor.shape, tensor.dtype))
-        return found
+        return declared_specs(self.pieces, self.feeds, list(self.results.values()))
 
     def variable(self, tensor: str) -> Any | None:
         """The variable whose handle a tensor is."""

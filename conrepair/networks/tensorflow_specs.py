@@ -48,7 +48,7 @@ def known_specs(pieces: GraphPieces, inputs: Mapping[str, TensorSpec], results: 
         for name, spec in inputs.items()
     }
     order = in_order(pieces, results)
-    found = _inferred(pieces, given, results)
+    found = declared_specs(pieces, given, results)
     _fold_sizes(pieces, found)
     unknown = _sized_by_sizes(order, given, found)
     if unknown:
@@ -65,8 +65,16 @@ def known_specs(pieces: GraphPieces, inputs: Mapping[str, TensorSpec], results: 
     return found
 
 
-def _inferred(pieces: GraphPieces, given: Mapping[str, Any], results: Sequence[str]) -> dict[str, tuple[Any, Any]]:
-    """What the graph says before it's run."""
+def declared_specs(
+    pieces: GraphPieces, given: Mapping[str, Any], results: Sequence[str]
+) -> dict[str, tuple[Any, Any]]:
+    """What a graph says before it's run: shape and dtype by tensor, open where it leaves them open.
+
+    Args:
+        pieces: The graph.
+        given: `tf.TensorSpec`s of its inputs, by the tensors that stand for them.
+        results: Tensors.
+    """
     wanted = [name for name in results if name not in given]
     read = pieces.needed(given, wanted).fed
     found = {f"{name}:0": (tensor.shape, tensor.dtype) for name, tensor in pieces.captures.items()}
