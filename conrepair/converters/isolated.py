@@ -14,7 +14,6 @@ from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import Model
-from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.outside.scripts import run_script
 
 _FILE = "model.tflite"
@@ -33,8 +32,6 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
     from conrepair.frameworks.torch import TorchRunnable, example_inputs
 
-    if reason := _accepts(model):
-        raise ConversionError(f"torch-tflite-litert can't take {model.path}: {reason}.")
     runnable = TorchRunnable(model)
     inputs = with_declared_sizes(runnable.inputs, model.inputs)
     examples = example_inputs(tuple(_with_batch(spec, options["batch"]) for spec in inputs))

@@ -12,7 +12,6 @@ from conrepair.converters.base import Converter, Option
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
-from conrepair.runtime.errors import ConversionError
 
 if TYPE_CHECKING:
     from conrepair.frameworks.torch import TorchRunnable
@@ -50,8 +49,6 @@ def _convert_exported(model: Model, folder: Path, options: Mapping[str, Any]) ->
     from conrepair.onnx_passes.files import is_large
     from conrepair.onnx_passes.lower_opset import lower_opset
 
-    if reason := _accepts(model):
-        raise ConversionError(f"torch-onnx-dynamo can't take {model.path}: {reason}.")
     runnable = TorchRunnable(model)
     program = torch.onnx.export(
         runnable.module,

@@ -23,7 +23,7 @@ from conrepair.jobs.description import check_unchanged, described
 from conrepair.jobs.execution import with_declared_layouts
 from conrepair.jobs.values import Calibration, ConversionStep, Outlined
 from conrepair.report.row_paths import placed, resolved_in
-from conrepair.runtime.errors import ConrepairError, ModelLoadError, SourceChangedError
+from conrepair.runtime.errors import ConrepairError, ConversionError, ModelLoadError, SourceChangedError
 from conrepair.runtime.notes import collected_notes
 
 
@@ -108,6 +108,8 @@ def _zeros(spec: TensorSpec) -> npt.NDArray[Any]:
 
 def _run_converter(made_by: Converter, source: Model, folder: Path, step: ConversionStep) -> str:
     """Call the converter, with samples when its options want some and there is data."""
+    if reason := made_by.accepts(source):
+        raise ConversionError(f"{made_by.name} can't take {source.path}: {reason}.")
     given: list[Any] = [step.options]
     if step.calibration is not None:
         given.append(_calibration_feeds(source, step.calibration))
