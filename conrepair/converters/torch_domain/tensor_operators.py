@@ -303,11 +303,8 @@ OPERATORS: dict[str, tuple[Callable[..., Any], set[int]]] = {
 """Those that take integers, or a number that may be none, with the positions of these operands."""
 
 OTHERS: dict[str, Callable[..., Any]] = {
-    "Acosh": torch.acosh,
-    "Asinh": torch.asinh,
-    "Atanh": torch.atanh,
+    **{name: getattr(torch, name.lower()) for name in ("Acosh", "Asinh", "Atanh", "Cosh", "Sinh")},
     "Clip": _clip,
-    "Cosh": torch.cosh,
     "GatherElements": _gather_elements,
     "GlobalMaxPool": lambda tensor: tensor.amax(tuple(range(2, tensor.ndim)), keepdim=True),
     "IsInf": _is_inf,
@@ -320,5 +317,4 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "ReverseSequence": _reverse_sequence,
     "ScatterND": _scatter_nd,
     "Selu": _selu,
-    "Sinh": torch.sinh,
 }
