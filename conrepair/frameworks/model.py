@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,18 @@ class Description:
     matrices: Mapping[str, int] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def counted(cls, operators: Iterable[str], weights: Mapping[str, int], **more: Any) -> Description:
+        """A description of a model all of whose weights are its parameters.
+
+        Args:
+            operators: One for each time that it occurs, or a `Counter` of them.
+            weights: Number of weights by dtype.
+            more: All else that a description says.
+        """
+        counts = dict(sorted(Counter(operators).items()))
+        return cls(operators=counts, parameters=sum(weights.values()), weights=dict(weights), **more)
 
     @property
     def precision(self) -> str:

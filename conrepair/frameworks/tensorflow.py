@@ -147,13 +147,12 @@ class TensorFlowFramework:
                 if node.op == "Const" and node.attr["value"].tensor.tensor_shape.dim:
                     sizes = [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim]
                     weights[tf.as_dtype(node.attr["dtype"].type).name] += int(np.prod(sizes))
-        return Description(
+        return Description.counted(
+            (node.op for node in nodes),
+            weights,
             format="SavedModel" if Path(model.path).is_dir() else "frozen graph",
             inputs=runnable.indexing(),
             outputs=runnable.outputs,
-            operators=dict(sorted(Counter(node.op for node in nodes).items())),
-            parameters=sum(weights.values()),
-            weights=dict(weights),
             computes=narrower_type(nodes) if set(weights) == {"float32"} else "",
             states=runnable.states,
             producer=f"tensorflow {tf.__version__}",

@@ -119,13 +119,12 @@ class TfliteFramework:
             written = {item.name.decode(): content.buffers[item.buffer].data for item in content.metadata or []}
             metadata = {name: short_text(b"" if data is None else bytes(data)) for name, data in written.items()}
             sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
-        return Description(
+        return Description.counted(
+            operators,
+            weights,
             format="TFLite",
             inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in runnable.inputs),
             outputs=runnable.outputs,
-            operators=dict(sorted(operators.items())),
-            parameters=sum(weights.values()),
-            weights=dict(weights),
             matrices=dict(matrices),
             metadata=metadata,
             states=runnable.states,

@@ -85,13 +85,12 @@ def describe_proto(
             matrices[_dtype_name(tensor.data_type)] += sum(size > 1 for size in tensor.dims) > 1
             weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
     sizes = table_sizes(proto)
-    return Description(
+    return Description.counted(
+        (node.op_type for node in nodes_of(proto.graph)),
+        weights,
         format="ONNX",
         inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in inputs),
         outputs=tuple(outputs),
-        operators=dict(sorted(Counter(node.op_type for node in nodes_of(proto.graph)).items())),
-        parameters=sum(weights.values()),
-        weights=dict(weights),
         matrices=dict(matrices),
         computes=_rounded_to(proto.graph),
         metadata={item.key: short_text(item.value.encode()) for item in proto.metadata_props},

@@ -15,7 +15,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import TensorSpec, shape_of
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.outlines.outline import Outline, lacking
 from conrepair.runtime.archive import is_archive, opened_archive
 
 
@@ -23,22 +23,15 @@ def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""
     config, weights = _archive(Path(model.path)) if is_archive(Path(model.path)) else _legacy(Path(model.path))
     layers = list(_layers(config))
-    description = Description(
-        format="Keras",
-        inputs=tuple(_spec(item["config"]) for item in layers if item["class_name"] == "InputLayer"),
-        outputs=(),
-        operators=dict(sorted(Counter(item["class_name"].rpartition(">")[2] for item in layers).items())),
-        parameters=sum(weights.values()),
-        weights=dict(weights),
-    )
+    inputs = tuple(_spec(item["config"]) for item in layers if item["class_name"] == "InputLayer")
+    operators = (item["class_name"].rpartition(">")[2] for item in layers)
     unknown = [str(item.get("registered_name") or item["class_name"]) for item in layers if not _is_known(item)]
-    missing = []
-    if unknown:
-        missing.append(
-            f"the layers of the classes {counted(unknown)} are code that isn't in the file: no such class is "
-            "registered here; save a model of Keras' own layers, or export a SavedModel (`Model.export`)"
-        )
-    return Outline(description, tuple(missing))
+    words = (
+        "the layers of the classes {} are code that isn't in the file: no such class is registered here; save a "
+        "model of Keras' own layers, or export a SavedModel (`Model.export`)"
+    )
+    description = Description.counted(operators, weights, format="Keras", inputs=inputs, outputs=())
+    return Outline(description, lacking(unknown, words))
 
 
 def _archive(path: Path) -> tuple[Any, Counter[str]]:

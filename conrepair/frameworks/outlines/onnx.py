@@ -11,7 +11,7 @@ from conrepair.frameworks.identity import onnx_tensors
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.file import describe_proto, nodes_of, read_valid, specs_of_proto
 from conrepair.frameworks.onnx_files.readable import NotReadableError, as_read
-from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.outlines.outline import Outline, lacking
 from conrepair.frameworks.proto_file import ONNX_DOMAIN, read_proto
 from conrepair.frameworks.runnable import loading
 from conrepair.runtime.errors import ModelLoadError
@@ -28,14 +28,11 @@ def outline(model: Model) -> Outline:
     if not proto.graph.output:
         raise ValueError("it has no outputs")
     description = describe_proto(proto, *specs_of_proto(proto))
-    unknown = _unknown(proto)
-    missing = []
-    if unknown:
-        missing.append(
-            f"the operators {counted(unknown)} aren't ONNX's nor ONNX Runtime's: they need a library of their own; "
-            "export without them, or as functions in the file"
-        )
-    missing += _without_data(Path(model.path), proto)
+    words = (
+        "the operators {} aren't ONNX's nor ONNX Runtime's: they need a library of their own; export without them, "
+        "or as functions in the file"
+    )
+    missing = [*lacking(_unknown(proto), words), *_without_data(Path(model.path), proto)]
     try:
         as_read(proto)
     except NotReadableError as error:

@@ -54,6 +54,16 @@ def counted(names: list[str]) -> str:
     return ", ".join(words + more)
 
 
+def lacking(names: list[str], words: str) -> tuple[str, ...]:
+    """What to say of what a file names and nobody here has; nothing where there's none.
+
+    Args:
+        names: One for each time that it occurs.
+        words: A sentence, with {} where the names belong.
+    """
+    return (words.format(counted(names)),) if names else ()
+
+
 # What a model consists of, as far as nothing of it is run for that.
 
 

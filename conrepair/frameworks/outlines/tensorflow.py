@@ -14,7 +14,7 @@ from tensorflow.python.framework import op_def_registry
 
 from conrepair.data.tensor_spec import TensorSpec, shape_of
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.outlines.outline import Outline, lacking
 from conrepair.frameworks.screening.tensorflow_calls import GraphCalls
 from conrepair.frameworks.states.tensorflow import states_in
 from conrepair.frameworks.tensorflow import narrower_type, preferred_signature
@@ -52,24 +52,21 @@ def outline(model: Model) -> Outline:
         raise ValueError("it has no operators")
     own = {function.signature.name for function in graph.library.function}
     unknown = [node.op for node in nodes if node.op not in own and op_def_registry.get(node.op) is None]
-    missing = []
-    if unknown:
-        missing.append(
-            f"the operators {counted(unknown)} aren't TensorFlow's: the library that registers them isn't here; "
-            "save the model without them"
-        )
-    description = Description(
+    words = (
+        "the operators {} aren't TensorFlow's: the library that registers them isn't here; save the model without "
+        "them"
+    )
+    description = Description.counted(
+        (node.op for node in nodes),
+        weights,
         format="SavedModel" if path.is_dir() else "frozen graph",
         inputs=inputs,
         outputs=outputs,
-        operators=dict(sorted(Counter(node.op for node in nodes).items())),
-        parameters=sum(weights.values()),
-        weights=dict(weights),
         computes=narrower_type(nodes) if set(weights) == {"float32"} else "",
         states=states,
         producer=producer,
     )
-    return Outline(description, tuple(missing))
+    return Outline(description, lacking(unknown, words))
 
 
 def _handles(nodes: Sequence[Any]) -> Counter[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec, shape_of
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.outlines.outline import Outline, lacking
 from conrepair.frameworks.screening.tflite import dtype_of, kind_of, tables_of
 
 _MARK, _FLEX = b"TFL3", "Flex"
@@ -25,30 +25,22 @@ def outline(model: Model) -> Outline:
     file = tables_of(content)
     operators, weights, matrices = count_operators(file)
     graph = file.subgraphs[0]
-    description = Description(
-        format="TFLite",
-        inputs=tuple(_spec(graph.tensors[index]) for index in graph.inputs),
-        outputs=tuple(_spec(graph.tensors[index]) for index in graph.outputs),
-        operators=dict(sorted(operators.items())),
-        parameters=sum(weights.values()),
-        weights=dict(weights),
-        matrices=dict(matrices),
+    inputs, outputs = (tuple(_spec(graph.tensors[index]) for index in end) for end in (graph.inputs, graph.outputs))
+    description = Description.counted(
+        operators, weights, format="TFLite", inputs=inputs, outputs=outputs, matrices=dict(matrices)
     )
     custom = [name for name in _custom(file) if name not in _KNOWN]
     flex = [name for name in custom if name.startswith(_FLEX)]
     own = [name for name in custom if not name.startswith(_FLEX)]
-    missing = []
-    if flex:
-        missing.append(
-            f"TensorFlow's own operators {counted(flex)} need the Flex delegate, which the interpreter here hasn't; "
-            "convert with TFLite's operators alone (no SELECT_TF_OPS)"
-        )
-    if own:
-        missing.append(
-            f"the custom operators {counted(own)} have no kernel here: the application that the file is for brings "
-            "them; convert without allow_custom_ops"
-        )
-    return Outline(description, tuple(missing))
+    needs_delegate = (
+        "TensorFlow's own operators {} need the Flex delegate, which the interpreter here hasn't; convert with "
+        "TFLite's operators alone (no SELECT_TF_OPS)"
+    )
+    needs_kernel = (
+        "the custom operators {} have no kernel here: the application that the file is for brings them; convert "
+        "without allow_custom_ops"
+    )
+    return Outline(description, (*lacking(flex, needs_delegate), *lacking(own, needs_kernel)))
 
 
 def _custom(file: Any) -> list[str]:

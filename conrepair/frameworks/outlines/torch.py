@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.outlines.outline import Outline, lacking
 from conrepair.runtime.archive import Archive, opened_archive
 
 # Numbers in a TorchScript archive by their type, read from its pickle without making any object of it.
@@ -97,21 +97,14 @@ def outline(model: Model) -> Outline:
     if not calls:
         raise ValueError("there's no graph and no code in it")
     unknown = [name for name in calls if not _is_known(name)]
-    missing = []
-    if unknown:
-        missing.append(
-            f"the operators {counted(unknown)} aren't PyTorch's: the library that registers them isn't imported "
-            "here; export the model without them"
-        )
-    description = Description(
-        format="TorchScript" if program is None else "exported PyTorch program",
-        inputs=(),
-        outputs=(),
-        operators=dict(sorted(Counter(name.removeprefix("aten.") for name in calls).items())),
-        parameters=sum(weights.values()),
-        weights=dict(weights),
+    words = (
+        "the operators {} aren't PyTorch's: the library that registers them isn't imported here; export the model "
+        "without them"
     )
-    return Outline(description, tuple(missing))
+    kind = "TorchScript" if program is None else "exported PyTorch program"
+    operators = (name.removeprefix("aten.") for name in calls)
+    description = Description.counted(operators, weights, format=kind, inputs=(), outputs=())
+    return Outline(description, lacking(unknown, words))
 
 
 def _of_program(value: Mapping[str, Any]) -> list[str]:
