@@ -53,19 +53,15 @@ def _plain_only(layer: Any) -> None:
 
 
 @RULES.of("Conv", layers.Conv1D, layers.Conv2D, layers.Conv3D)
+@RULES.of("Conv", layers.DepthwiseConv1D, layers.DepthwiseConv2D)
 def _convolution(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
-    parameters = _with_bias({"weight": weight(layer.kernel, arrange=out_in_kernel)}, layer)
-    attributes = {**_kernel_window(call), "group": int(layer.groups)}
-    return _with_activation(call, LayerPart(op, attributes, parameters, channels_last(layer)))
-
-
-@RULES.of("Conv", layers.DepthwiseConv1D, layers.DepthwiseConv2D)
-def _depthwise(op: str, call: KerasCall) -> list[LayerPart]:
-    layer = call.operation
-    parameters = _with_bias({"weight": weight(layer.kernel, arrange=depthwise_weight)}, layer)
-    attributes = {**_kernel_window(call), "group": int(layer.kernel.shape[-2])}
+    depthwise = isinstance(layer, layers.DepthwiseConv1D | layers.DepthwiseConv2D)
+    parameters = _with_bias(
+        {"weight": weight(layer.kernel, arrange=depthwise_weight if depthwise else out_in_kernel)}, layer
+    )
+    attributes = {**_kernel_window(call), "group": int(layer.kernel.shape[-2] if depthwise else layer.groups)}
     return _with_activation(call, LayerPart(op, attributes, parameters, channels_last(layer)))
 
 

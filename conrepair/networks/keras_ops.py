@@ -64,12 +64,14 @@ def _reduction(op: str, call: KerasCall) -> list[LayerPart]:
     return [LayerPart(op, {"axes": call.axes(operation.axis), "keepdims": bool(operation.keepdims)})]
 
 
-def _with(read: Callable[[Any], Attribute] = float, **names: str) -> Callable[[str, KerasCall], list[LayerPart]]:
-    """An operator of one tensor, and Keras's argument for each attribute that isn't always the vocabulary's."""
+def _with(
+    read: Callable[[Any], Attribute] = float, **names: str | float
+) -> Callable[[str, KerasCall], list[LayerPart]]:
+    """An operator of one tensor; for attributes that aren't the vocabulary's Keras's argument, or a number."""
 
     def rule(op: str, call: KerasCall) -> list[LayerPart]:
-        said = {attribute: read(getattr(call.operation, name)) for attribute, name in names.items()}
-        return [LayerPart(op, {**OPERATORS[op].attributes, **said})]
+        given = {key: read(getattr(call.operation, name)) for key, name in names.items() if isinstance(name, str)}
+        return [LayerPart(op, {**OPERATORS[op].attributes, **names, **given})]
 
     return rule
 
@@ -83,6 +85,10 @@ _RULES.of("Gelu")(_with(lambda approximate: "tanh" if approximate else "none", a
 _RULES.of("Shrink", "HardShrink")(_with(lambd="threshold"))
 _RULES.of("Shrink", "SoftShrink")(_with(lambd="threshold", bias="threshold"))
 _RULES.of("Einsum")(_with(str, equation="subscripts"))
+_RULES.of("Cast")(_with(keras.backend.standardize_dtype, to="dtype"))
+_RULES.of("Clip")(_with(min="x_min", max="x_max"))
+_RULES.of("Clip", "Relu6")(_with(min=0.0, max=6.0))
+_RULES.of("HardSigmoid")(_with(alpha=1 / 6, beta=0.5))
 
 
 @_RULES.of("MatMul", "Matmul")
@@ -151,26 +157,6 @@ def _split(op: str, call: KerasCall) -> list[LayerPart]:
     if len(shapes) < len(call.outputs):
         raise ValueError("unknown sizes")
     return [LayerPart(op, {"axis": axis, "sizes": tuple(shape[axis] for shape in shapes)})]
-
-
-@_RULES.of("Cast")
-def _cast(op: str, call: KerasCall) -> list[LayerPart]:
-    return [LayerPart(op, {"to": str(keras.backend.standardize_dtype(call.operation.dtype))})]
-
-
-@_RULES.of("Clip")
-def _clip(op: str, call: KerasCall) -> list[LayerPart]:
-    return [LayerPart(op, {"min": float(call.operation.x_min), "max": float(call.operation.x_max)})]
-
-
-@_RULES.of("Clip", "Relu6")
-def _relu6(op: str, _: KerasCall) -> list[LayerPart]:
-    return [LayerPart(op, {"min": 0.0, "max": 6.0})]
-
-
-@_RULES.of("HardSigmoid")
-def _hard_sigmoid(op: str, _: KerasCall) -> list[LayerPart]:
-    return [LayerPart(op, {"alpha": 1 / 6, "beta": 0.5})]
 
 
 @_RULES.of("Pad")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
 
 import numpy as np
@@ -117,7 +117,7 @@ class TfliteConstants:
             return self._sizes[tensor]
         if tensor in self.of_sizes and tensor in self.sizes:
             return self.sizes[tensor]
-        return self._computed(self._behind(tensor), [tensor])[tensor]
+        return self._computed(self._behind({tensor}, self.operators), [tensor])[tensor]
 
     def real(self, tensor: int) -> Array:
         """A constant's values, as the numbers they stand for."""
@@ -146,12 +146,7 @@ class TfliteConstants:
     def needed(self, operators: Sequence[int]) -> list[int]:
         """Constant operators that others need, those that compute with sizes excepted."""
         wanted = {tensor for index in operators for tensor in self._file.inputs(index)}
-        found = []
-        for index in sorted(self.operators, reverse=True):
-            if not self._is_of_sizes(index) and wanted.intersection(self._file.outputs(index)):
-                found.append(index)
-                wanted.update(self._file.inputs(index))
-        return found[::-1]
+        return self._behind(wanted, {index for index in self.operators if not self._is_of_sizes(index)})
 
     def _is_of_sizes(self, index: int) -> bool:
         return not self.of_sizes.isdisjoint(self._file.outputs(index))
@@ -168,10 +163,10 @@ class TfliteConstants:
     def _producers(self) -> Mapping[int, int]:
         return {tensor: index for index in self.operators for tensor in self._file.outputs(index)}
 
-    def _behind(self, tensor: int) -> list[int]:
-        """The operators that compute a constant."""
-        wanted, found = {tensor}, []
-        for index in sorted(self.operators, reverse=True):
+    def _behind(self, wanted: set[int], operators: Set[int]) -> list[int]:
+        """Those of some constant operators that compute tensors; what they read is added to these."""
+        found = []
+        for index in sorted(operators, reverse=True):
             if wanted.intersection(self._file.outputs(index)):
                 found.append(index)
                 wanted.update(self._file.inputs(index))

@@ -89,14 +89,13 @@ for _kind, _bounds in BOUNDS.items():
     _RULES.of("Clip", _kind)(partial(shared.fixed, attributes=_bounds))
 
 
-@_RULES.of("Square", "SQUARED_DIFFERENCE")
-def _squared_difference(op: str, view: OperatorView) -> list[LayerPart]:
-    return [*shared.binary("Sub", view), LayerPart(op)]
+def _of_two(op: str, view: OperatorView, *, first: str) -> list[LayerPart]:
+    """An operator of what another one makes of two tensors."""
+    return [*shared.binary(first, view), LayerPart(op)]
 
 
-@_RULES.of("Not", "NOT_EQUAL")
-def _not_equal(op: str, view: OperatorView) -> list[LayerPart]:
-    return [*shared.binary("Equal", view), LayerPart(op)]
+_RULES.of("Square", "SQUARED_DIFFERENCE")(partial(_of_two, first="Sub"))
+_RULES.of("Not", "NOT_EQUAL")(partial(_of_two, first="Equal"))
 
 
 @_RULES.of("PRelu", "PRELU")

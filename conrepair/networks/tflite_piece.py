@@ -80,7 +80,7 @@ def write_piece(file: TfliteFile, piece: TflitePiece, shapes: Mapping[int, tuple
     """
     writer = _Writer(file, piece, shapes)
     operators = [writer.operator(index) for index in piece.operators]
-    inputs = [writer.fed(tensor) for tensor in piece.inputs]
+    inputs = [writer.fed[tensor] for tensor in piece.inputs]
     outputs = [writer.written(tensor) for tensor in piece.outputs]
     graph = copy.copy(file.graph)
     graph.tensors, graph.operators, graph.inputs, graph.outputs = writer.tensors, operators, inputs, outputs
@@ -106,10 +106,8 @@ class _Writer:
         self._written: dict[int, int] = {}
         self._buffer_places: dict[int, int] = {}
         computed = {tensor for index in piece.operators for tensor in file.outputs(index)}
-        self._read: dict[int, int] = {
-            tensor: self._add(tensor, "/fed" if tensor in computed else "") for tensor in piece.inputs
-        }
-        self._written.update((tensor, place) for tensor, place in self._read.items() if tensor not in computed)
+        self.fed = {tensor: self._add(tensor, "/fed" if tensor in computed else "") for tensor in piece.inputs}
+        self._written.update((tensor, place) for tensor, place in self.fed.items() if tensor not in computed)
 
     def operator(self, index: int) -> Any:
         operator = copy.copy(self._file.operators[index])
@@ -119,9 +117,6 @@ class _Writer:
             operator.intermediates = [self.written(int(tensor)) for tensor in operator.intermediates]
         operator.debugMetadataIndex = -1
         return operator
-
-    def fed(self, tensor: int) -> int:
-        return self._read[tensor]
 
     def written(self, tensor: int) -> int:
         if tensor not in self._written:
@@ -140,7 +135,7 @@ class _Writer:
     def _reading(self, tensor: int) -> int:
         if tensor < 0:
             return -1
-        return self._read[tensor] if tensor in self._read else self.written(tensor)
+        return self.fed[tensor] if tensor in self.fed else self.written(tensor)
 
     def _add(self, tensor: int, suffix: str = "") -> int:
         result = copy.copy(self._file.tensors[tensor])
@@ -154,7 +149,7 @@ class _Writer:
         elif tensor in self._piece.inputs:
             result.buffer, result.isVariable = 0, False
         else:
-            result.buffer = self._stored(tensor, self._file.tensors[tensor].buffer)
+            result.buffer = self._shared(result.buffer, self._file.bytes_of(tensor))
         self.tensors.append(result)
         return len(self.tensors) - 1
 
@@ -163,9 +158,6 @@ class _Writer:
         buffer = self._file.model.buffers[tensor.buffer]
         result.buffer = self._shared(tensor.buffer, self._file.bytes_in(buffer))
         return result
-
-    def _stored(self, tensor: int, buffer: int) -> int:
-        return self._shared(buffer, self._file.bytes_of(tensor))
 
     def _shared(self, buffer: int, data: Array | None) -> int:
         if data is None:

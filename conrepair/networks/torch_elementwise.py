@@ -181,17 +181,11 @@ def _cast(op: str, call: TorchCall) -> TorchPart:
     )
 
 
-@RULES.of("Where", "where")
+@RULES.of("Where", "where", "masked_fill")
 def _where(op: str, call: TorchCall) -> TorchPart | None:
-    roles = {"condition": call["condition"], "x": call["self"], "y": call["other"]}
-    if roles["x"] is None or roles["y"] is None:
-        return None
-    return TorchPart(op, {}, *call.sorted_by_role(roles))
-
-
-@RULES.of("Where", "masked_fill")
-def _masked(op: str, call: TorchCall) -> TorchPart:
-    return TorchPart(op, {}, *call.sorted_by_role({"condition": call["mask"], "x": call["value"], "y": call["self"]}))
+    names = ("condition", "self", "other") if call.name == "where" else ("mask", "value", "self")
+    roles = {role: call[name] for role, name in zip(("condition", "x", "y"), names, strict=True)}
+    return None if None in (roles["x"], roles["y"]) else TorchPart(op, {}, *call.sorted_by_role(roles))
 
 
 def _reduction(op: str, call: TorchCall) -> TorchPart | None:

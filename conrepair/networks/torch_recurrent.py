@@ -78,23 +78,20 @@ def _layer(
 def _weights(call: TorchCall, op: str, weights: Sequence[Node]) -> dict[str, Parameter]:
     directions = 2 if call["bidirectional"] else 1
     each = len(weights) // directions
+    order = _GATES[op]
+
+    def stacked(*tensors: torch.Tensor) -> torch.Tensor:
+        chunks = [tensor.chunk(len(order)) for tensor in tensors]
+        return torch.stack([torch.cat([gates[position] for position in order]) for gates in chunks])
+
     roles = {"W": weights[0::each], "R": weights[1::each]}
-    parameters = {
-        role: call.parameter(*nodes, transform=lambda *tensors: torch.stack([_ordered(op, t) for t in tensors]))
-        for role, nodes in roles.items()
-    }
+    parameters = {role: call.parameter(*nodes, transform=stacked) for role, nodes in roles.items()}
     if each == 4:
         biases = [node for index in range(directions) for node in weights[index * 4 + 2 : index * 4 + 4]]
         parameters["B"] = call.parameter(
-            *biases,
-            transform=lambda *tensors: torch.stack([_ordered(op, t) for t in tensors]).reshape(directions, -1),
+            *biases, transform=lambda *tensors: stacked(*tensors).reshape(directions, -1)
         )
     return parameters
-
-
-def _ordered(op: str, tensor: torch.Tensor) -> torch.Tensor:
-    gates = tensor.chunk(len(_GATES[op]))
-    return torch.cat([gates[position] for position in _GATES[op]])
 
 
 def _rows(start: int, count: int) -> Any:
