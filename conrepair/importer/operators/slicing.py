@@ -91,23 +91,17 @@ def gather(node: ImportedNode) -> Any:
     axis = node.axis(0)
     if node.is_constant(0) and node.rank(0) == 2 and axis == 0 and node.dtype(0) in _TABLES:
         table = node.constant(0)
-        indices = node.tensor(1)
         rows, width = table.shape
-        y = node.layer(keras.layers.Embedding, indices, weights=[table], input_dim=rows, output_dim=width)
+        y = node.layer(keras.layers.Embedding, node.tensor(1), weights=[table], input_dim=rows, output_dim=width)
         return node.output(y, None, (*node.shape(1), width))
-    x, shape = node.tensor(0), list(node.shape(0))
+    x, shape, indices = node.tensor(0), list(node.shape(0)), node.tensor(1)
     if node.is_constant(1):
         indices = np.asarray(node.constant(1))
         if known(shape[axis]):
             indices = np.where(indices < 0, indices + int(shape[axis]), indices)
         if indices.ndim == 0:
-            index: list[Any] = [slice(None)] * len(shape)
-            index[axis] = int(indices)
-            return node.output(x[tuple(index)], None, shape[:axis] + shape[axis + 1 :])
-        return node.output(ops.take(x, indices, axis=axis), None, [*shape[:axis], *indices.shape, *shape[axis + 1 :]])
-    return node.output(
-        ops.take(x, node.tensor(1), axis=axis), None, [*shape[:axis], *node.shape(1), *shape[axis + 1 :]]
-    )
+            return node.output(x[(*[slice(None)] * axis, int(indices))], None, shape[:axis] + shape[axis + 1 :])
+    return node.output(ops.take(x, indices, axis=axis), None, [*shape[:axis], *node.shape(1), *shape[axis + 1 :]])
 
 
 @operator()
@@ -130,11 +124,10 @@ def split(node: ImportedNode) -> Any:
     size = node.known_shape(0, [axis])[0]
     results, start = [], 0
     for length in split_lengths(node, size):
-        index: list[Any] = [slice(None)] * value.rank
-        index[value.order[axis]] = slice(start, start + length)
+        part = value.stored[(*[slice(None)] * value.order[axis], slice(start, start + length))]
         shape = list(value.shape)
         shape[axis] = length
-        results.append(node.output(value.stored[tuple(index)], value.order, shape))
+        results.append(node.output(part, value.order, shape))
         start += length
     return results
 
