@@ -47,7 +47,12 @@ class Alone:
 
 
 class Bench:
-    """Judges targets by localization, on a few samples."""
+    """Judges targets by localization, on a few samples.
+
+    Attributes:
+        target: As it came, with what it's fed now.
+        samples: How many are looked at.
+    """
 
     def __init__(
         self, source: FedModel, target: FedModel, folder: Path, options: Options, looked: Looked | None = None
@@ -65,11 +70,11 @@ class Bench:
             ModelLoadError: if the source can't be opened.
             DataError: if both models have batches of their own.
         """
-        self._source, self._target, self._folder, self._options = source, target, folder, options
+        self._source, self.target, self._folder, self._options = source, target, folder, options
         self._known: Found | None = None
         self._last: tuple[Model, OpenedNetwork] | None = None
-        self._samples = min(source.data.count, target.data.count, options.samples)
-        self._size = batch_size(source, target, options.batch_size, self._samples)
+        self.samples = min(source.data.count, target.data.count, options.samples)
+        self._size = batch_size(source, target, options.batch_size, self.samples)
         if looked is not None and looked.is_of(source, target, options):
             self._go_on(looked)
             return
@@ -79,22 +84,12 @@ class Bench:
         )
 
     @property
-    def target(self) -> FedModel:
-        """The target as it came, with what it's fed now."""
-        return self._target
-
-    @property
-    def samples(self) -> int:
-        """How many are looked at."""
-        return self._samples
-
-    @property
     def is_of_any_length(self) -> bool:
         """Whether the target takes inputs of other sizes than these, the batch apart."""
-        axes = self._target.axes
+        axes = self.target.axes
         return any(
             isinstance(size, str)
-            for spec in self._target.inputs
+            for spec in self.target.inputs
             for axis, size in enumerate(spec.shape)
             if axis != axes.get(spec.name, 0)
         )
@@ -107,7 +102,7 @@ class Bench:
             UsageError: if there's no editor for its format.
             ModelLoadError: if it can't be read to be changed.
         """
-        return open_editor(self._target.model)
+        return open_editor(self.target.model)
 
     @property
     def graph(self) -> LayerGraph:
@@ -120,7 +115,7 @@ class Bench:
         Args:
             target: As it came, with other data or another recipe.
         """
-        self._target, self._known = target, None
+        self.target, self._known = target, None
 
     def localize(self, model: Model) -> Found:
         """Judge a target; the one that came is looked into once.
@@ -132,7 +127,7 @@ class Bench:
             ModelLoadError: if it can't be opened.
             InferenceError: if it can't be run.
         """
-        if model != self._target.model:
+        if model != self.target.model:
             # Pieces are fed other values only where that showed something: for most targets it's nothing.
             latent = self._options.latent_counts or (self._known is not None and self._known.latent > 0)
             return self._localized(model, dataclasses.replace(self._options, latent=latent))
@@ -226,16 +221,16 @@ class Bench:
         Raises:
             DataError: if a photo can't be read, or the target doesn't take photos.
         """
-        source, target = self._source, self._target
+        source, target = self._source, self.target
         if source.recipe is None or target.recipe is None:
             raise DataError("recipes are searched for photos")
         options = dataclasses.replace(self._options, recipe_seconds=min(seconds, self._options.recipe_seconds))
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             theirs = open_model(model, concrete(dataclasses.replace(target, model=model), self._size), Path(name))
             reader = open_feeds(source.data, self._ours.inputs, source.recipe)
-            reader.count = min(reader.count, self._samples)
+            reader.count = min(reader.count, self.samples)
             rows = batches(reader, self._ours.inputs, self._size)
-            photos = target.photos[: self._samples]
+            photos = target.photos[: self.samples]
             recipes = source.recipe, target.recipe
             return find_recipe(self._ours, theirs, rows, photos, recipes, options, output_error=output_error)
 
@@ -245,7 +240,7 @@ class Bench:
         """Pieces that aren't right for other values than the samples', by the source's tensors."""
         if not ends:
             return {}
-        if self._source.recipe != self._target.recipe:
+        if self._source.recipe != self.target.recipe:
             # Photos are prepared otherwise for either: one factor isn't the same for both.
             inputs = {*theirs.network.graph.inputs}
             pairs = [pair for pair in pairs if pair.target not in inputs]
@@ -264,14 +259,14 @@ class Bench:
         """Take over what was opened and found of the target as it came."""
         self._ours, theirs = looked.opened
         self._reference, self._known = looked.reference, looked.found
-        self._last = self._target.model, theirs
-        feeds = self._feeds(self._target.model, theirs)
+        self._last = self.target.model, theirs
+        feeds = self._feeds(self.target.model, theirs)
         self._reference.hold(self._folder / "reference", (ours for ours, _ in feeds))
 
     def _feeds(self, model: Model, theirs: OpenedNetwork) -> Iterable[Feeds]:
         """What the source and a target are fed, batch by batch."""
-        target = dataclasses.replace(self._target, model=model)
-        return feeds_of((self._source, self._ours), (target, theirs), self._size, self._samples)
+        target = dataclasses.replace(self.target, model=model)
+        return feeds_of((self._source, self._ours), (target, theirs), self._size, self.samples)
 
     def _localized(self, model: Model, options: Options) -> Found:
         theirs = self._opened(model)
@@ -283,7 +278,7 @@ class Bench:
         """A target, opened; the last one is held."""
         if self._last is None or self._last[0] != model:
             self._last = None  # so that no two are held at a time
-            target, folder = dataclasses.replace(self._target, model=model), self._folder / "opened"
+            target, folder = dataclasses.replace(self.target, model=model), self._folder / "opened"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             self._last = model, open_model(model, concrete(target, self._size), folder)
