@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,17 @@ from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.identity import model_sha256
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
-from conrepair.localization.result import Localization, attribute_steps
+from conrepair.localization.result import attribute_steps
 from conrepair.pipeline.datasets import dataset_for, fewer_in_words, fitting_count
 from conrepair.pipeline.declared_inputs import input_specs
-from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.options import fitting_recipe, names_of, recipe_of
-from conrepair.pipeline.run import Told, run_models
+from conrepair.pipeline.run import run_models
 from conrepair.pipeline.settings import LIBRARIES, Settings, answer_settings, layer_settings
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.repairs.result import with_form
 from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder
-from conrepair.report.result import RunKind
+from conrepair.report.result import AuditResult, LocalizedStep, RunKind
 from conrepair.report.results import Compared, Localized, Repaired
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.interruption import ended_gently
@@ -205,17 +203,7 @@ def compare_pair(pair: Pair, session: Session, *, folder: Path | None = None) ->
     place = folder and folder / name
     if place is not None:
         check_folder(place, "compare", pair.inputs)
-    looked, told = _run(pair, session, "compare", name, place)
-    row, problems = looked.rows[-1], [row.problem for row in looked.rows if row.problem is not None]
-    return Compared(
-        verdict=row.verdict,
-        reason=row.reason,
-        faults=() if row.localized.result is None else row.localized.result.faults,
-        problem=next(iter(problems), None),
-        exit_code=max(row.exit_code for row in looked.rows),
-        whole=partial(told, [looked]),
-        store=session.store.root,
-    )
+    return Compared(run=_run(pair, session, "compare", name, place), store=session.store.root)
 
 
 def localize_pair(pair: Pair, session: Session) -> Localized:
@@ -228,19 +216,18 @@ def localize_pair(pair: Pair, session: Session) -> Localized:
     Raises:
         ConrepairError: if a file can't be loaded or looked into.
     """
-    looked, found, told = _look_into(pair, session)
-    row = looked.rows[-1]
+    run, step = _look_into(pair, session)
+    row = run.rows[-1]
+    found, compared = step.localization, step.compared
     if pair.between:
-        middle = zip(pair.between, looked.rows[1:-1], strict=True)
+        middle = zip(pair.between, run.rows[1:-1], strict=True)
         found = attribute_steps(
             found, [(path.name, item.localized.result) for path, item in middle], pair.target.name
         )
-    compared = row.localized.steps[-1].compared
     if pair.compiled:  # the run has a copy of it
         compared = replace(compared, build=str(pair.target))
     row = replace(row, localized=row.localized.with_own(compared=compared, localization=found))
-    looked = replace(looked, rows=(*looked.rows[:-1], row))
-    return Localized(localization=found, whole=partial(told, [looked]))
+    return Localized(run=run.with_row(row))
 
 
 def repair_pair(pair: Pair, session: Session) -> Repaired:
@@ -263,17 +250,15 @@ def repair_pair(pair: Pair, session: Session) -> Repaired:
         end_early(journal, wanted=False)
     with ended_gently(lambda: _end_searches(session.store.own)):
         try:
-            looked, found, told = _look_into(pair, session)
+            run, _ = _look_into(pair, session)
         except ConrepairError as error:
             if pair.compiled or error.exit_code != ExitCode.MODEL_LOAD:
                 raise
-            looked, found, told = _look_into_copy(pair, session, error)
-    return Repaired(before=found, repaired=looked.rows[-1].repaired, whole=partial(told, [looked]))
+            run = _look_into_copy(pair, session, error)
+    return Repaired(run=run)
 
 
-def _run(
-    pair: Pair, session: Session, kind: RunKind, name: str = "run", folder: Path | None = None
-) -> tuple[Looked, Told]:
+def _run(pair: Pair, session: Session, kind: RunKind, name: str = "run", folder: Path | None = None) -> AuditResult:
     return run_models(
         session,
         pair.settings,
@@ -286,28 +271,28 @@ def _run(
     )
 
 
-def _look_into(pair: Pair, session: Session) -> tuple[Looked, Localization, Told]:
+def _look_into(pair: Pair, session: Session) -> tuple[AuditResult, LocalizedStep]:
     """Look at every layer of a source and what was made of it.
 
     Returns:
-        What was seen, with a row for each file (of a build, for its model and for itself), in their order; where the
-        target stops being its source; and what makes the run of it as reports show it.
+        The run, with a row for each file (of a build, for its model and for itself), in their order; and where the
+        target stops being its source.
 
     Raises:
         ConrepairError: what kept the source or the target from being looked at (not: from being repaired).
     """
-    looked, told = _run(pair, session, "repair" if pair.settings.stages.repair else "localize")
-    for row in (looked.rows[0], looked.rows[-1]):
+    run = _run(pair, session, "repair" if pair.settings.stages.repair else "localize")
+    for row in (run.rows[0], run.rows[-1]):
         problem = row.localized.problem or (row.problem if row.localized.result is None else None)
         if problem is not None:
             raise problem.as_error()
-    found = looked.rows[-1].localized.result
-    if found is None:
+    steps = run.rows[-1].localized.steps
+    if not steps:
         raise ValueError(f"{pair.target} was not localized, and nothing says why")
-    return looked, found, told
+    return run, steps[-1]
 
 
-def _look_into_copy(pair: Pair, session: Session, error: ConrepairError) -> tuple[Looked, Localization, Told]:
+def _look_into_copy(pair: Pair, session: Session, error: ConrepairError) -> AuditResult:
     """The same of a copy that libraries take, where the target is refused for how it's written alone.
 
     Raises:
@@ -322,16 +307,14 @@ def _look_into_copy(pair: Pair, session: Session, error: ConrepairError) -> tupl
     *others, last = pair.subjects
     last = replace(last, origin=OnDisk(copy, pair.asked["trust"]))
     asked = {**pair.asked, "target": str(copy)}
-    looked, found, told = _look_into(replace(pair, target=copy, subjects=(*others, last), asked=asked), session)
-    row = looked.rows[-1]
-    compared = row.localized.steps[-1].compared
+    run, step = _look_into(replace(pair, target=copy, subjects=(*others, last), asked=asked), session)
+    row, compared = run.rows[-1], step.compared
     model = replace(compared.target, path=str(pair.target), sha256=model_sha256(pair.target))
     repaired = row.repaired
     if repaired.problem is None:
-        repaired = replace(repaired, result=with_form(changes, compared.target, found, repaired.result))
-    localized = row.localized.with_own(compared=replace(compared, target=model), localization=found)
-    row = replace(row, localized=localized, repaired=repaired)
-    return replace(looked, rows=(*looked.rows[:-1], row)), found, told
+        repaired = replace(repaired, result=with_form(changes, compared.target, step.localization, repaired.result))
+    localized = row.localized.with_own(compared=replace(compared, target=model))
+    return run.with_row(replace(row, localized=localized, repaired=repaired))
 
 
 def _end_searches(store: Path) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,6 @@ from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.report.result import AuditResult, RunKind
 from conrepair.runtime.invocation import invoked
-
-Told = Callable[[Sequence[Looked]], AuditResult]
-"""Makes a run as reports show it of what models were seen to do."""
 
 
 def run_stages(state: RunState, looked: Looked | None = None) -> Looked:
@@ -79,7 +75,7 @@ def run_models(
     asked: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
     kind: RunKind,
-) -> tuple[Looked, Told]:
+) -> AuditResult:
     """Run the stages for a few models.
 
     Args:
@@ -91,9 +87,6 @@ def run_models(
         asked: What was asked for, as JSON, for the record.
         notes: What a person should know already.
         kind: What was asked for, as `AuditResult.kind`.
-
-    Returns:
-        What they were seen to do, and what makes the run of it as reports show it.
     """
 
     def work() -> Looked:
@@ -101,9 +94,8 @@ def run_models(
             return run_stages(state, look_in_one_job(state))
 
     started = time.perf_counter()
-    looked = session.kept(work)
-    return looked, partial(
-        result_of,
+    return result_of(
+        [session.kept(work)],
         name=name,
         folder=folder or session.room / name,
         config={**asked, "tolerance": dataclasses.asdict(settings.tolerance)} if asked else {},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -223,20 +222,12 @@ def convert_model(subject: Subject, settings: Settings, session: Session, notes:
     Raises:
         ConrepairError: if nothing came of it: the first problem on the way.
     """
-    looked, told = run_models(session, settings, [subject], notes=notes, kind="convert")
-    targets = [row for row in looked.rows if row.kind == "target"]
+    run = run_models(session, settings, [subject], notes=notes, kind="convert")
+    targets = [row for row in run.rows if row.kind == "target"]
     row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
     if row is None or row.ran.artifact is None:
-        raise _failure(looked.rows)
-    return Converted(
-        model=Path(row.ran.artifact.path),
-        route=row.conversion,
-        verdict=row.verdict,
-        reason=row.reason,
-        exit_code=row.exit_code,
-        whole=partial(told, [looked]),
-        place=looked.rows.index(row),
-    )
+        raise _failure(run.rows)
+    return Converted(model=Path(row.ran.artifact.path), run=run, place=run.rows.index(row))
 
 
 def execute_model(
@@ -260,19 +251,13 @@ def execute_model(
         ConrepairError: if it can't be run.
     """
     settings = Settings(seconds=timeout, steps=steps)
-    looked, told = run_models(session, settings, [subject], notes=notes, kind="execute")
-    row = looked.rows[-1]
+    run = run_models(session, settings, [subject], notes=notes, kind="execute")
+    row = run.rows[-1]
     if row.ran.run is None:
         if row.problem is None:
             raise ValueError("a row that didn't run has a problem")
         raise row.problem.as_error(row.backend)
-    return Executed(
-        ran=row.ran,
-        backend=row.backend,
-        verdict=row.verdict,
-        exit_code=row.exit_code,
-        whole=partial(told, [looked]),
-    )
+    return Executed(run=run)
 
 
 def _failure(rows: Sequence[Row]) -> ConrepairError:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +47,33 @@ class _Told:
     """What a verb says of a model.
 
     Attributes:
-        whole: Makes the run as reports show it, an audit of few models.
+        run: As reports show it, an audit of few models.
         place: Of the model's row there.
     """
 
-    whole: Callable[[], AuditResult]
+    run: AuditResult
     place: int = -1
-
-    @cached_property
-    def run(self) -> AuditResult:
-        """The run as reports show it."""
-        return self.whole()
 
     @property
     def row(self) -> Row:
         """The model's, there."""
         return self.run.rows[self.place]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Of the model beside its source; None where it can't be told, or wasn't asked."""
+        return self.row.verdict
+
+    @property
+    def exit_code(self) -> int:
+        """As the command line's."""
+        return self.run.exit_code_of(self.row)
+
+    @property
+    def faults(self) -> tuple[LocatedFault, ...]:
+        """Layers at fault, the guiltiest first; of a repair, as the target came."""
+        found = self.row.localized.result
+        return () if found is None else found.faults
 
     @property
     def about(self) -> About:
@@ -122,17 +131,12 @@ class _Shown(_Told):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Judged(_Shown):
-    """What a verb says of a model beside its source.
+    """What a verb says of a model beside its source."""
 
-    Attributes:
-        verdict: Of the target beside its source; None where it can't be told, or wasn't asked, see `reason`.
-        reason: In words.
-        exit_code: As the command line's.
-    """
-
-    verdict: Verdict | None
-    reason: str
-    exit_code: int
+    @property
+    def reason(self) -> str:
+        """In words."""
+        return self.row.reason
 
     @property
     def _judgement(self) -> str:
@@ -144,14 +148,20 @@ class Compared(_Judged):
     """What a comparison of answers came to.
 
     Attributes:
-        faults: Layers at fault, where the target was looked into; `localize` always does.
-        problem: Why something is missing.
         store: Where files of it are until it's saved.
     """
 
-    faults: tuple[LocatedFault, ...]
-    problem: Problem | None
     store: Path
+
+    @property
+    def exit_code(self) -> int:
+        """As the command line's, of both."""
+        return self.run.exit_code
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why something is missing."""
+        return next((row.problem for row in self.run.rows if row.problem is not None), None)
 
     @property
     def arithmetic(self) -> str:
@@ -184,13 +194,14 @@ class Converted(_Judged):
 
     Attributes:
         model: The converted model's file or folder, in a scratch folder until it's saved.
-        route: The converters, joined by +.
-        faults: None are looked for; `localize` names them.
     """
 
     model: Path
-    route: str
-    faults: tuple[LocatedFault, ...] = ()
+
+    @property
+    def route(self) -> str:
+        """The converters, joined by +."""
+        return self.row.conversion
 
     def placed(self, path: Path) -> Converted:
         """The same, its model being elsewhere.
@@ -199,7 +210,7 @@ class Converted(_Judged):
             path: Where it is.
         """
         row = placed(self.row, lambda known: str(path) if known == str(self.model) else known)
-        return dataclasses.replace(self, model=path, whole=lambda: self.run.with_row(row))
+        return dataclasses.replace(self, model=path, run=self.run.with_row(row))
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Put the converted model where it's wanted.
@@ -250,19 +261,17 @@ def _model_output(path: Path) -> Output:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Executed(_Told):
-    """What a run of one model came to.
+    """What a run of one model came to; the verdict is of what a compiler made, beside the model in its library."""
 
-    Attributes:
-        ran: The model, and what came of running it.
-        backend: Where it ran.
-        verdict: Of what a compiler made, beside the model in its own library; None without one.
-        exit_code: As the command line's.
-    """
+    @property
+    def ran(self) -> Ran:
+        """The model, and what came of running it."""
+        return self.row.ran
 
-    ran: Ran
-    backend: str
-    verdict: Verdict | None
-    exit_code: int
+    @property
+    def backend(self) -> str:
+        """Where it ran."""
+        return self.row.backend
 
     @property
     def outputs(self) -> dict[str, npt.NDArray[Any]]:
@@ -322,13 +331,12 @@ def check_run_folder(folder: Path, *, force: bool, data: str | Path | None = Non
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Localized(_Shown):
-    """Where a target stops being its source.
+    """Where a target stops being its source."""
 
-    Attributes:
-        localization: All that was found.
-    """
-
-    localization: Localization
+    @property
+    def localization(self) -> Localization:
+        """All that was found."""
+        return _layers_of(self.row)
 
     @property
     def verdict(self) -> Verdict:
@@ -344,16 +352,6 @@ class Localized(_Shown):
     def arithmetic(self) -> str:
         """That explains what float32 doesn't, see `conrepair.judging.arithmetic`; "" where none was recognized."""
         return self.localization.arithmetic
-
-    @property
-    def faults(self) -> tuple[LocatedFault, ...]:
-        """Layers at fault, the guiltiest first."""
-        return self.localization.faults
-
-    @property
-    def exit_code(self) -> int:
-        """As the command line's."""
-        return RepairedTarget().exit_code_of(self.localization)
 
     def save(self, folder: str | Path) -> Path:
         """Write result.json and what is made of it; the folder appears whole.
@@ -377,17 +375,26 @@ class Localized(_Shown):
         return "\n".join([f"{self.verdict.value}: {self.reason}", *_fault_lines(self.faults), told])
 
 
+def _layers_of(row: Row) -> Localization:
+    found = row.localized.result
+    if found is None:
+        raise ValueError(f"{row.name} was not localized, and nothing says why")
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Repaired(_Shown):
-    """What a repair came to.
+    """What a repair came to."""
 
-    Attributes:
-        before: The target as it came.
-        repaired: What became of it.
-    """
+    @property
+    def before(self) -> Localization:
+        """The target as it came."""
+        return _layers_of(self.row)
 
-    before: Localization
-    repaired: RepairedTarget
+    @property
+    def repaired(self) -> RepairedTarget:
+        """What became of it."""
+        return self.row.repaired
 
     @property
     def result(self) -> RepairResult | None:
@@ -413,19 +420,9 @@ class Repaired(_Shown):
         return self.before.reason if self.result is None else repair_line(self.result)
 
     @property
-    def faults(self) -> tuple[LocatedFault, ...]:
-        """What was at fault in the target as it came."""
-        return self.before.faults
-
-    @property
     def model(self) -> Path | None:
         """The repaired model's file; None where nothing was changed in one."""
         return None if self.result is None or self.result.model is None else Path(self.result.model.path)
-
-    @property
-    def exit_code(self) -> int:
-        """As the command line's."""
-        return self.repaired.exit_code_of(self.before)
 
     @property
     def tells(self) -> bool:
@@ -459,10 +456,10 @@ class Repaired(_Shown):
             return run.with_row(dataclasses.replace(self.row, repaired=repaired))
 
         done = write_folder(run, fill)
-        repaired = done.rows[self.place].repaired
+        saved = dataclasses.replace(self, run=done)
         if problem is not None:
-            raise _refused(problem, repaired, run.folder)
-        return dataclasses.replace(self, repaired=repaired, whole=lambda: done)
+            raise _refused(problem, saved.repaired, run.folder)
+        return saved
 
     def __str__(self) -> str:
         if self.result is None and self.before.is_right:

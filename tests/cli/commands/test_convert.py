@@ -17,9 +17,7 @@ from conrepair.cli import main
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.pipeline import single
-from conrepair.pipeline.evaluation import Looked
-from conrepair.pipeline.run import Told
-from conrepair.report.result import Problem
+from conrepair.report.result import AuditResult, Problem
 from conrepair.runtime.onnx_session import open_session
 
 
@@ -144,11 +142,11 @@ def test_what_makes_equal_answers_worthless_is_noted(capsys: pytest.CaptureFixtu
 def test_a_result_that_does_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     run = single.run_models
 
-    def stopped(*arguments: Any, **options: Any) -> tuple[Looked, Told]:
-        looked, told = run(*arguments, **options)
+    def stopped(*arguments: Any, **options: Any) -> AuditResult:
+        done = run(*arguments, **options)
         changes = {"verdict": Verdict.UNDEPLOYABLE, "problem": Problem(message="it stopped", exit_code=4)}
-        rows = [dataclasses.replace(row, **(changes if row.kind == "target" else {})) for row in looked.rows]
-        return dataclasses.replace(looked, rows=tuple(rows)), told
+        rows = [dataclasses.replace(row, **(changes if row.kind == "target" else {})) for row in done.rows]
+        return dataclasses.replace(done, rows=tuple(rows))
 
     monkeypatch.setattr(single, "run_models", stopped)
     save("y = Sin (x)", opset=17)

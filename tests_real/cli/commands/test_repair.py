@@ -258,7 +258,7 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     run = run_of(made(4, {2: 0.5}), about())
     row = dataclasses.replace(run.rows[0], repaired=RepairedTarget(problem=refusal, advice=(way,)))
     run = dataclasses.replace(run, rows=(row,), kind="repair")
-    found = Repaired(before=made(4, {2: 0.5}), repaired=row.repaired, whole=lambda: run)
+    found = Repaired(run=run)
     with pytest.raises(ConrepairError) as caught:
         found.save(tmp_path / "out")
     told = str(caught.value)
@@ -275,5 +275,5 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     assert sha256_of(Path(anew.path)) == anew.sha256 == sha256_of(Path(file))
     circumstance = RepairedTarget(problem=dataclasses.replace(refusal, circumstance=True), advice=(way,))
     with pytest.raises(ConrepairError, match="can't be edited"):
-        dataclasses.replace(found, repaired=circumstance).save(tmp_path / "none")
+        Repaired(run=run.with_row(dataclasses.replace(row, repaired=circumstance))).save(tmp_path / "none")
     assert not (tmp_path / "none").exists()
