@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conrepair.engine.job_table import JOBS, reach_of
+from conrepair.engine.job_table import JOBS
 from conrepair.engine.place import executor
-from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import StorageError
 from conrepair.runtime.executor import Executor, InProcess
 from conrepair.runtime.journal import Journal
@@ -20,11 +17,9 @@ from conrepair.runtime.process import POSSIBLE
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.store import Entry, Store, journals
-from conrepair.runtime.timings import job_done
 from conrepair.runtime.trimming import adopt, trim
 from conrepair.runtime.user_cache import FOLDER, UserCache, user_cache
 from conrepair.runtime.words import complain
-from conrepair.runtime.workers import Job, Outcome, Success
 
 if TYPE_CHECKING:
     from conrepair.engine.scheduler import Result, Scheduler, Task
@@ -99,30 +94,6 @@ class Session:
         with ProgressDisplay(quiet=self._quiet) as display, display.stage(kind, 1) as stage:
             yield
             stage.advance()
-
-    def call(
-        self, kind: str, payload: dict[str, Any], *, needs: frozenset[str], timeout: float, made: Path | None = None
-    ) -> Outcome:
-        """Do one job, and keep no result of it.
-
-        Args:
-            kind: Of the job; shown while it runs.
-            payload: Its arguments, by name.
-            needs: Frameworks it imports.
-            timeout: In seconds.
-            made: Receives its files, a scratch folder of the store; None: they go, too.
-        """
-        place = self.store.scratch() if made is None else contextlib.nullcontext(made)
-        with place as folder, self.shown(kind):
-            job = Job(kind, payload, folder, needs, allowed(timeout), reach_of(kind))
-            lane, begun = self._executor.idle_lane(needs, job.reach), time.perf_counter()
-            future = self._executor.start(lane, job)
-            while not concurrent.futures.wait([future], self._executor.watch_seconds).done:
-                self._executor.stop_oversized()
-            outcome = self._executor.outcome(lane, job, future)
-        if isinstance(outcome, Success):
-            job_done(kind, begun, outcome.seconds, {})
-        return outcome
 
     def kept(self, work: Callable[[], _Made]) -> _Made:
         """Do work whose results are kept in the user's cache; if they can't be, do it again without.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
-from conrepair.runtime.typed import typed
 
 if TYPE_CHECKING:
     from conrepair.engine.session import Session
@@ -85,18 +84,20 @@ def _read(model: Model) -> Described:
 
 def _opened(model: Model, session: Session, timeout: float) -> Described:
     from conrepair.engine.problems import problem_of_failure
+    from conrepair.engine.scheduler import Result, Task
     from conrepair.frameworks.formats import framework_needs
     from conrepair.frameworks.outlines.outline import Outline
-    from conrepair.runtime.workers import Failure
 
-    needs = framework_needs(model.framework)
-    outcome, problem = session.call("describe", {"model": model, "unrun": True}, needs=needs, timeout=timeout), None
-    read = outcome
-    if isinstance(outcome, Failure):
-        told = problem_of_failure(outcome, loading=True)
+    def done(kind: str, **payload: Any) -> Result:
+        needs = framework_needs(model.framework)
+        return session.result(Task(kind, kind, lambda _: payload, needs=needs, timeout=timeout))
+
+    read, problem = done("describe", model=model, unrun=True), None
+    if read.failure is not None:
+        told = problem_of_failure(read.failure, loading=True)
         problem = told.as_error("" if told.kind == "refused" else f"{model.path} can't be loaded")
-        read = session.call("contents", {"model": model}, needs=needs, timeout=timeout)
-    if isinstance(read, Failure) or read.value is None:
+        read = done("contents", model=model)
+    if read.entry is None or read.entry.result is None:
         return Described(model, None, problem=problem)
-    found = typed(Outline, read.value)
+    found = read.entry.read(Outline)
     return Described(model, found.description, found.missing, problem)

@@ -14,6 +14,7 @@ from conrepair.backends.tvm.settings import steps_of
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of, write_json
 from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.store import RECORD
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def write_changed(build: Path, change: BuildChange, made: Path, folder: Path) ->
         made: What was compiled with `changed_options`.
         folder: Receives it; must not be there.
     """
-    shutil.copytree(made, folder)
+    shutil.copytree(made, folder, ignore=shutil.ignore_patterns(RECORD))
     record = value_of(read_json_text(folder / BUILD))
     # It's compiled of what was imported; it's a build of the same model as the one that came.
     source = value_of(read_json_text(build / BUILD))["source"]

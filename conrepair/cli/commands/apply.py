@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.cli.next_step import command, tell_next
-from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.problems import entry_of, problem_of_failure
+from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import framework_needs
@@ -27,7 +28,7 @@ from conrepair.report.folder import check_folder, run_output
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import say
-from conrepair.runtime.workers import Success
+from conrepair.runtime.store import RECORD, Entry
 
 
 def apply(options: argparse.Namespace) -> int:
@@ -66,8 +67,9 @@ def _apply_to_model(path: Path, model: Model, folder: Path, seconds: float, *, q
     payload = {"patch": path.absolute(), "model": model}
     needs = framework_needs(model.framework)
     output = run_output(folder, "repair")
-    with _done("patch", payload, needs, seconds, quiet=quiet) as (name, made), output.write() as temporary:
-        shutil.copytree(made, temporary)
+    with _done("patch", payload, needs, seconds, quiet=quiet) as done, output.write() as temporary:
+        shutil.copytree(done.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
+    name = done.result
     for written in [*([name] if name else []), *([RECIPE] if patch.recipe is not None else [])]:
         say(f"written: {folder / written}")
     if name:
@@ -85,9 +87,9 @@ def _apply_to_build(
     payload = {"model": imported, "backend": "tvm", "options": values, "batch_size": batch}
     needs = framework_needs(imported.framework) | {"tvm"}
     output = run_output(folder, "repair")
-    with _done("compile", payload, needs, seconds, quiet=quiet) as (_, made), output.write() as temporary:
+    with _done("compile", payload, needs, seconds, quiet=quiet) as done, output.write() as temporary:
         temporary.mkdir()
-        write_changed(build, change, made, temporary / STEM)
+        write_changed(build, change, done.folder, temporary / STEM)
     say(f"written: {folder / STEM}")
     return int(ExitCode.EQUIVALENT)
 
@@ -95,15 +97,14 @@ def _apply_to_build(
 @contextlib.contextmanager
 def _done(
     kind: str, payload: dict[str, Any], needs: frozenset[str], seconds: float, *, quiet: bool
-) -> Iterator[tuple[Any, Path]]:
-    """Do a job in a worker; what it returned, and the folder of what it made, which is gone after the block.
+) -> Iterator[Entry]:
+    """Do a job in a worker; what it made, which is gone after the block.
 
     Raises:
         ConrepairError: if it failed.
     """
-    with Session(quiet=quiet) as session, session.store.scratch() as made:
-        outcome = session.call(kind, payload, needs=needs, timeout=seconds, made=made)
-        if not isinstance(outcome, Success):
-            problem = problem_of_failure(outcome)
-            raise problem.as_error("" if problem.kind == "refused" else kind)
-        yield outcome.value, made
+    with Session(quiet=quiet) as session:
+        done = session.result(Task(kind, kind, lambda _: payload, needs=needs, timeout=seconds))
+        if done.failure is not None and done.failure.kind == "refused":
+            raise problem_of_failure(done.failure).as_error()
+        yield entry_of(done, kind)
