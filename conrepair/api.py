@@ -134,19 +134,13 @@ def build(options: Build) -> Built:
     Raises:
         ConrepairError: if an option is wrong, or it can't be compiled.
     """
-    from conrepair.frameworks.detect import detect_framework
-    from conrepair.intake.models import model_file
-    from conrepair.pipeline.declared_inputs import input_specs
     from conrepair.pipeline.from_config import named_choice
-    from conrepair.pipeline.options import slug
+    from conrepair.pipeline.single import build_of
     from conrepair.pipeline.stages.compilation import build_model
-    from conrepair.pipeline.subject import OnDisk, Subject
 
-    compiler, declared = named_choice("tvm", options.compiler, Path.cwd()), input_specs(options.inputs)
+    compiler = named_choice("tvm", options.compiler, Path.cwd())
     with _Opened(options) as opened:
-        path, own = model_file(options.model, opened.given, inputs=declared)
-        detect_framework(path)
-        subject = Subject(name=slug(path), origin=OnDisk(path, options.trust or own), declared=declared)
+        subject = build_of(options, opened.given)
         made = build_model(subject, compiler, opened.session, batch_size=options.batch_size, timeout=options.timeout)
         done = opened.kept(made)
     if options.output is not None:

@@ -19,6 +19,7 @@ from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
 
 if TYPE_CHECKING:
+    from conrepair.verbs.options import Fed
     from conrepair.zoo.packages import ProgressCallback
 
 
@@ -144,25 +145,13 @@ def synthetic(count: int, limits: SyntheticRange) -> Dataset:
     )
 
 
-def dataset_for(
-    data: Path | None,
-    *,
-    samples: int,
-    seed: int = 0,
-    low: float | None = None,
-    high: float | None = None,
-    limit: int | None = None,
-    labels: str = "auto",
-) -> Dataset:
+def dataset_for(data: Path | None, options: Fed, *, samples: int, labels: str = "auto") -> Dataset:
     """The data in a file or folder, or what is drawn in their place.
 
     Args:
         data: Folder of photos, or .npz/.npy; None: inputs are drawn.
+        options: Of the verb: how many samples of the data are taken, from which range others are drawn.
         samples: How many are drawn.
-        seed: Of these.
-        low: Lower end of their range; None: what the models are made for.
-        high: The upper end.
-        limit: Take so many samples of the data; None: all.
         labels: Of photos, as for `folder_of_photos`.
 
     Raises:
@@ -170,7 +159,9 @@ def dataset_for(
         DataError: if the data is missing, empty or damaged.
     """
     if data is not None:
+        limit = options.limit
         return tensor_file(data, limit) if is_array_file(data) else folder_of_photos(data, labels=labels, limit=limit)
+    seed, low, high = options.seed, options.low, options.high
     ends = -1.0 if low is None else low, 1.0 if high is None else high
     if ends[0] > ends[1]:
         raise ConfigError(f"low ({ends[0]:g}) is above high ({ends[1]:g})")

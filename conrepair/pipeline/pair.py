@@ -123,9 +123,7 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         "batch_size": options.batch_size if isinstance(options, Compare) else _AT_ONCE,
         "trust": options.trust or all(own for _, own in written),
     }
-    dataset = dataset_for(
-        data, samples=count, seed=options.seed, low=options.low, high=options.high, limit=options.limit
-    )
+    dataset = dataset_for(data, options, samples=count)
     recipe, notes = fitting_recipe(names[0], dataset, recipe)
     if usual and (words := fewer_in_words(count, paths)):
         notes = [*notes, words]

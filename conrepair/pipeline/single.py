@@ -29,7 +29,7 @@ from conrepair.report.result import Row
 from conrepair.report.results import Converted, Executed
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.outputs import Output
-from conrepair.verbs.options import Convert, Execute, Fed, Inputs
+from conrepair.verbs.options import Build, Convert, Execute, Fed, Inputs
 
 
 def model_inputs(
@@ -178,6 +178,22 @@ def _check_calibration(
             )
 
 
+def build_of(options: Build, given: Path = Path()) -> Subject:
+    """The model to compile.
+
+    Args:
+        options: Of the verb.
+        given: Folder for objects; a shell has none.
+
+    Raises:
+        ConrepairError: if there's no such file, or an option's value can't be meant.
+    """
+    declared = input_specs(options.inputs)
+    path, own = model_file(options.model, given, inputs=declared)
+    detect_framework(path)
+    return Subject(name=slug(path), origin=OnDisk(path, options.trust or own), declared=declared)
+
+
 def _files(options: Convert | Execute | Inputs, given: Path) -> tuple[Path, bool, Path | None]:
     """The model, whether it's trusted, and the data."""
     data = data_file(options.data, given, limit=options.count)
@@ -189,15 +205,7 @@ def _files(options: Convert | Execute | Inputs, given: Path) -> tuple[Path, bool
 def _subject(
     options: Fed, path: Path, trust: bool, data: Path | None, labels: str = "auto", **more: Any
 ) -> tuple[Subject, list[str]]:
-    dataset = dataset_for(
-        data,
-        samples=options.count,
-        seed=options.seed,
-        low=options.low,
-        high=options.high,
-        limit=options.limit,
-        labels=labels,
-    )
+    dataset = dataset_for(data, options, samples=options.count, labels=labels)
     recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
     subject = Subject(
         name=slug(path),

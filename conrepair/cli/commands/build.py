@@ -12,15 +12,11 @@ from conrepair.backends.tvm.build import unobservable
 from conrepair.backends.tvm.target import parse_target
 from conrepair.cli.next_step import command, tell_next
 from conrepair.engine.session import Session
-from conrepair.frameworks.detect import detect_framework
-from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.from_config import named_choice
-from conrepair.pipeline.options import slug
+from conrepair.pipeline.single import build_of
 from conrepair.pipeline.stages.compilation import build_model
-from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.built import check_build_folder
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import say
 from conrepair.verbs.options import Build
 
@@ -36,12 +32,10 @@ def build(options: argparse.Namespace) -> int:
     if options.explain:
         say(_passes(compiler.options))
         return int(ExitCode.EQUIVALENT)
-    path, output = model_path(options.model), Path(options.output or "").absolute()
-    detect_framework(path)
+    model, output = build_of(verb), Path(options.output or "").absolute()
     if not options.output:
         raise UsageError("name the folder to write (-o), or list the passes (--explain)")
-    check_build_folder(path, output, force=options.force)
-    model = Subject(name=slug(path), origin=OnDisk(path, options.trust), declared=input_specs(verb.inputs))
+    check_build_folder(model.path, output, force=options.force)
     with Session(quiet=options.quiet) as session:
         done = build_model(model, compiler, session, batch_size=verb.batch_size, timeout=verb.timeout)
         done.save(output, force=options.force)
