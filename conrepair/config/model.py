@@ -282,7 +282,7 @@ class _Labelled(_Computing):
     @property
     def options(self) -> dict[str, Any]:
         """What the backend is told."""
-        return self.model_dump(mode="json", exclude={"name", "label_", "arithmetic"})
+        return self.model_dump(mode="json", exclude={"name", "label_", "optional", "arithmetic"})
 
 
 class LibrariesConfig(Strict):
@@ -429,7 +429,7 @@ def _device_from_text(value: Any) -> Any:
     return device_of_url(value) if isinstance(value, str) else value
 
 
-class TvmConfig(_Computing):
+class TvmConfig(_Labelled):
     """Models compiled by Apache TVM, for one target under one setting."""
 
     name: Literal["tvm"]
@@ -504,11 +504,6 @@ class TvmConfig(_Computing):
             fitting_name(re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")), self.release
         )
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """What the backend is told."""
-        return self.model_dump(mode="json", exclude={"name", "label_", "optional", "arithmetic"})
-
 
 BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TfliteConfig | InductorConfig | XlaConfig | TvmConfig
 
@@ -560,14 +555,12 @@ class OutputToleranceConfig(Strict):
     relative_l2: Float | None = Field(None, ge=0, description="||a-b|| / ||reference|| of an output.")
 
 
-class ToleranceConfig(Strict):
+class ToleranceConfig(OutputToleranceConfig):
     """|a-b| <= atol + rtol*|reference| for every element, and the whole's relative L2, is `equivalent`.
 
     Integers and truth values are equal or not, unless `rtol` or `atol` is given.
     """
 
-    rtol: Float = Field(Tolerance.rtol, ge=0)
-    atol: Float = Field(Tolerance.atol, ge=0)
     relative_l2: Float | None = Field(
         1e-4, ge=0, description="||a-b|| / ||reference|| of an output; null: elements alone decide."
     )
