@@ -211,15 +211,14 @@ def plan_execution(state: RunState, subject: Subject, executed: Execution, tasks
         executed.task = task_name
         return
     try:
-        options = backend_options(config)
-        request = execution_of(state, subject, source, config, options)
+        request = execution_of(state, subject, source, config)
         request = dataclasses.replace(request, other_batches=executed.kind == "target")
         if config.name in COMPILERS and config.in_release is None:
             build = compile_task(
                 f"{task_name}, build",
                 source.model,
                 config,
-                options,
+                request.options,
                 batch_size=subject.batch_size,
                 seconds=state.settings.seconds,
             )
@@ -283,13 +282,7 @@ def _execution_task(
     return state.kept(task)
 
 
-def execution_of(
-    state: RunState,
-    subject: Subject,
-    source: LoadedModel,
-    config: BackendChoice,
-    options: Mapping[str, Any] | None = None,
-) -> RunRequest:
+def execution_of(state: RunState, subject: Subject, source: LoadedModel, config: BackendChoice) -> RunRequest:
     """What the job is told that runs a model on a backend.
 
     Args:
@@ -297,13 +290,15 @@ def execution_of(
         subject: The configured model.
         source: To run.
         config: Where.
-        options: Of the backend; the choice's own when None.
+
+    Raises:
+        ConfigError: if a folder that its backend reads isn't there.
     """
     data, recipe = state.data_for(subject, source)
     return RunRequest(
         model=source.model.bare,
         backend=config.name,
-        options=config.options if options is None else options,
+        options=backend_options(config),
         data=data,
         recipe=recipe,
         batch_size=subject.batch_size,

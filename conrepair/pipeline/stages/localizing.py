@@ -53,7 +53,6 @@ def rows_to_localize(
     Returns:
         None of those of which it's said already that layers can't be compared.
     """
-    alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
         wanted = item.build is not None or item.kind == "target"
@@ -62,7 +61,7 @@ def rows_to_localize(
         if when == "excused":
             is_asked = _needs_layers(row, drawn=item.model in drawn)
         else:
-            differs = row.verdict is not None and row.verdict not in alike
+            differs = row.verdict not in {None, Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
             is_asked = differs or (when == "always" and row.problem is None)
         if is_asked:
             found.setdefault(item.looked_at, place)
@@ -225,9 +224,7 @@ def with_localization(
     steps[place] = dataclasses.replace(steps[place], localization=_bounded(result, steps, row))
     told = LocalizedTarget(steps=tuple(steps), explaining=place, problem=own.problem)
     localized = dataclasses.replace(row, localized=told)
-    if result.options.static:
-        return dataclasses.replace(localized, verdict=result.verdict, reason=result.reason)
-    if is_proven(result, row):
+    if result.options.static or is_proven(result, row):
         return dataclasses.replace(localized, verdict=result.verdict, reason=result.reason)
     if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which nothing excuses: {row.reason}"
