@@ -20,6 +20,7 @@ from conrepair.runtime.errors import ConrepairError, ExitCode, MissingLibraryErr
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.heartbeat import begun, ended
 from conrepair.runtime.journal import Journal, blame, forget_tried
+from conrepair.runtime.progress import UNSHOWN, Stage
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
 from conrepair.runtime.typed import plain
@@ -110,13 +111,7 @@ class Runner(Protocol):
 
     results: dict[str, Result]
 
-    def run(
-        self,
-        tasks: Sequence[Task],
-        *,
-        advance: Callable[[str], None] = lambda _: None,
-        show: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def run(self, tasks: Sequence[Task], stage: Stage = UNSHOWN) -> None:
         """Run tasks; their results go to `results`."""
 
     def take_stored(self, tasks: Sequence[Task], otherwise: str) -> None:
@@ -147,21 +142,14 @@ class Scheduler:
         self._alone: set[str] = set()
         self._whose = str(os.getpid())
 
-    def run(
-        self,
-        tasks: Sequence[Task],
-        *,
-        advance: Callable[[str], None] = lambda _: None,
-        show: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def run(self, tasks: Sequence[Task], stage: Stage = UNSHOWN) -> None:
         """Run tasks, as many at a time as there are workers for; their results go to `results`.
 
         One that's stopped as all together take too much memory is run again, alone.
 
         Args:
             tasks: In any order; they may depend on tasks of earlier calls.
-            advance: Called with the name of each finished task.
-            show: Called with what a running task has done so far, from time to time.
+            stage: Told of each finished task, and from time to time of what a running one has done so far.
 
         Raises:
             NotStoredError: if the scheduler only recalls, and a task isn't stored.
@@ -169,7 +157,7 @@ class Scheduler:
         """
         running: dict[concurrent.futures.Future[Any], _Running] = {}
         try:
-            self._run(list(tasks), running, advance, show)
+            self._run(list(tasks), running, stage)
         finally:
             for unfinished in running.values():
                 ended(unfinished.doing)
@@ -190,11 +178,7 @@ class Scheduler:
             self.results[task.name] = settled or not_stored(otherwise)
 
     def _run(
-        self,
-        waiting: list[Task],
-        running: dict[concurrent.futures.Future[Any], _Running],
-        advance: Callable[[str], None],
-        show: Callable[[str], None],
+        self, waiting: list[Task], running: dict[concurrent.futures.Future[Any], _Running], stage: Stage
     ) -> None:
         prepared: dict[str, tuple[dict[str, Any], str]] = {}  # payloads, and the keys of results
         while waiting or running:
@@ -232,7 +216,7 @@ class Scheduler:
                             other.beside = True
                 if settled is not None:
                     self.results[task.name] = settled
-                    advance(task.name)
+                    stage.advance(task.name)
                 waiting.remove(task)
             if not running:
                 if waiting and not any(_ready(task, self.results) for task in waiting):
@@ -244,7 +228,7 @@ class Scheduler:
             self._workers.stop_oversized()
             for item in running.values():
                 if said := item.task.progress(item.job.folder):
-                    show(f"{item.task.name}: {said}")
+                    stage.show(f"{item.task.name}: {said}")
             for future in done:
                 finished = running.pop(future)
                 result = self._finish(finished)
@@ -252,7 +236,7 @@ class Scheduler:
                     waiting.append(finished.task)
                     continue
                 self.results[finished.task.name] = result
-                advance(finished.task.name)
+                stage.advance(finished.task.name)
 
     def _stored(self, task: Task, key: str) -> Result | None:
         """The result of an earlier run, or of an equal task of this one."""

@@ -152,7 +152,7 @@ class Session:
         def work() -> dict[str, Result]:
             scheduler = Scheduler(self.store, self._executor)
             with display.stage(name, len(tasks)) as stage:
-                scheduler.run(tasks, advance=stage.advance, show=stage.show)
+                scheduler.run(tasks, stage)
             return scheduler.results
 
         return self.kept(work)

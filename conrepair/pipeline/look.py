@@ -10,7 +10,7 @@ import contextlib
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.row_paths import Places, placed, relative_to, resolved_in
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.path_text import model_path
-from conrepair.runtime.progress import ProgressDisplay, Stage
+from conrepair.runtime.progress import UNSHOWN, ProgressDisplay, Stage
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.worker_process import describe_exception, function_of
 from conrepair.runtime.workers import ENDED, Failure, words_since
@@ -85,23 +85,16 @@ class _Calls:
         self.results: dict[str, Result] = {}
         self.seconds: dict[str, float] = defaultdict(float)
 
-    def run(
-        self,
-        tasks: Sequence[Task],
-        *,
-        advance: Callable[[str], None] = lambda _: None,
-        show: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def run(self, tasks: Sequence[Task], stage: Stage = UNSHOWN) -> None:
         """Run tasks one at a time; their results go to `results`.
 
         Args:
             tasks: Each behind those that it depends on.
-            advance: Called with the name of each finished task.
-            show: Not called.
+            stage: Told of each finished task.
         """
         for task in tasks:
             self.results[task.name] = blocked(task, self.results) or self._done(task)
-            advance(task.name)
+            stage.advance(task.name)
 
     def take_stored(self, tasks: Sequence[Task], otherwise: str) -> None:
         """Settle tasks by results of earlier runs, of which there are none.

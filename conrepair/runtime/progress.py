@@ -237,3 +237,7 @@ class Stage:
             self._shown = detail
             _LOG.info("%s: %s", self._name, detail)
         self._progress.update(self._task, detail=detail)
+
+
+UNSHOWN = Stage(_NoBars(), None, lambda _: None, "", 0, 0)
+"""Of what nobody is shown."""

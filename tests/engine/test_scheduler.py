@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,6 +35,11 @@ OWN = jobs_of(worker_jobs)
 def workers() -> Iterator[Workers]:
     with Workers(2, jobs={**JOBS, **OWN}) as workers:
         yield workers
+
+
+def told(*, advance: Any = lambda _: None, show: Any = lambda _: None) -> Any:
+    """A stage that hands on what it's told."""
+    return SimpleNamespace(advance=advance, show=show)
 
 
 class Room:
@@ -118,7 +124,7 @@ def test_every_finished_task_is_announced_once(room: Room) -> None:
     scheduler = Scheduler(Store(room.root), room.workers)
     announced: list[str] = []
     tasks = [room.task("stored"), room.task("bad", "fail"), room.task("blocked", "echo", "bad"), room.task("good")]
-    scheduler.run(tasks, advance=announced.append)
+    scheduler.run(tasks, told(advance=announced.append))
     assert sorted(announced) == ["bad", "blocked", "good", "stored"]
 
 
@@ -133,7 +139,7 @@ def test_a_running_task_says_what_it_has_done(room: Room, tmp_path: Path) -> Non
 
     shown: list[str] = []
     scheduler = Scheduler(Store(room.root), room.workers)
-    scheduler.run([replace(task, progress=progress)], show=shown.append)
+    scheduler.run([replace(task, progress=progress)], told(show=shown.append))
     assert shown
     assert set(shown) == {"a: half"}
     assert len(shown) == len(folders) - 1
@@ -496,7 +502,7 @@ def test_an_interruption_leaves_no_scratch_folder(room: Room) -> None:
     def run() -> None:
         with Workers(2, jobs={**JOBS, **OWN}) as workers:
             scheduler = Scheduler(Store(room.root), workers)
-            scheduler.run([room.task("a", "hang"), room.task("b")], advance=interrupt)
+            scheduler.run([room.task("a", "hang"), room.task("b")], told(advance=interrupt))
 
     with pytest.raises(KeyboardInterrupt):
         run()

@@ -63,10 +63,7 @@ def build(state: RunState) -> None:
                 subject.problem = Problem.of(error)
         stored = [task for task in tasks.values() if task.kind == "build" and not state.settings.stages.build]
         state.scheduler.take_stored(stored, "stage build is off, and no earlier run built this model")
-        state.scheduler.run(
-            [state.kept(task) for task in tasks.values() if task not in stored],
-            advance=stage.advance,
-        )
+        state.scheduler.run([state.kept(task) for task in tasks.values() if task not in stored], stage)
     for subject in state.subjects:
         if subject.problem is not None:
             continue

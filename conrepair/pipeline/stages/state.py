@@ -80,7 +80,7 @@ class RunState:
             self.scheduler.take_stored(list(tasks), otherwise)
             return
         with self.display.stage(words, len(tasks)) as stage:
-            self.scheduler.run(list(tasks), advance=stage.advance, show=stage.show)
+            self.scheduler.run(list(tasks), stage)
 
     def made(self, task: Task) -> Entry | None:
         """Run a task; what it made, if that succeeds."""
