@@ -201,7 +201,11 @@ def compare_pair(pair: Pair, session: Session, *, folder: Path | None = None) ->
     place = folder and folder / name
     if place is not None:
         check_folder(place, "compare", pair.inputs)
-    return Compared(run=_run(pair, session, "compare", name, place), store=session.store.root)
+    asked, notes = pair.asked, pair.notes
+    run = run_models(
+        session, pair.settings, pair.subjects, name=name, folder=place, asked=asked, notes=notes, kind="compare"
+    )
+    return Compared(run=run, store=session.store.root)
 
 
 def localize_pair(pair: Pair, session: Session) -> Localized:
@@ -256,19 +260,6 @@ def repair_pair(pair: Pair, session: Session) -> Repaired:
     return Repaired(run=run)
 
 
-def _run(pair: Pair, session: Session, kind: RunKind, name: str = "run", folder: Path | None = None) -> AuditResult:
-    return run_models(
-        session,
-        pair.settings,
-        pair.subjects,
-        name=name,
-        folder=folder,
-        asked=pair.asked,
-        notes=pair.notes,
-        kind=kind,
-    )
-
-
 def _look_into(pair: Pair, session: Session) -> tuple[AuditResult, LocalizedStep]:
     """Look at every layer of a source and what was made of it.
 
@@ -279,7 +270,8 @@ def _look_into(pair: Pair, session: Session) -> tuple[AuditResult, LocalizedStep
     Raises:
         ConrepairError: what kept the source or the target from being looked at (not: from being repaired).
     """
-    run = _run(pair, session, "repair" if pair.settings.stages.repair else "localize")
+    kind: RunKind = "repair" if pair.settings.stages.repair else "localize"
+    run = run_models(session, pair.settings, pair.subjects, asked=pair.asked, notes=pair.notes, kind=kind)
     for row in (run.rows[0], run.rows[-1]):
         problem = row.localized.problem or (row.problem if row.localized.result is None else None)
         if problem is not None:

@@ -271,11 +271,9 @@ class Store:
         """Write the record of a folder whose files are complete."""
         _write_record(folder, {"result": dict(result), "files": _hashes(folder)})
 
-    @contextlib.contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _turn(self) -> contextlib.AbstractContextManager[None]:
         """Let one run at a time change what others may be reading."""
-        with locked(self.root / _LOCK):
-            yield
+        return locked(self.root / _LOCK)
 
     def _join(self) -> None:
         """Say to other runs that this one uses the store."""
