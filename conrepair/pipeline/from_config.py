@@ -37,6 +37,7 @@ from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.pipeline.settings import BackendChoice, LayerSettings, RepairSettings, Settings, Stages
 from conrepair.pipeline.subject import FactoryModel, OnDisk, Subject
+from conrepair.repairs.options import RepairOptions
 from conrepair.report.result import Place, Problem
 from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
@@ -107,6 +108,9 @@ def settings_of(config: AuditConfig, base: Path) -> Settings:
     """
     own = config.metrics
     layers, ranked = config.localize.model_dump(exclude={"suspiciousness", "when"}), config.localize.suspiciousness
+    repair = config.repair.model_dump(exclude={"edits"})
+    wanted = {name: repair.pop(name) for name in ("targets", "conversions", "advice_seconds")}
+    edits = None if config.repair.edits is None else frozenset(config.repair.edits)
     suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
     return Settings(
         tolerance=Tolerance(**config.tolerance.told),
@@ -116,7 +120,7 @@ def settings_of(config: AuditConfig, base: Path) -> Settings:
             when=config.localize.when,
             options=Options(latent_counts=layers.pop("latent"), suspiciousness=suspicious, **layers),
         ),
-        repair=RepairSettings(**config.repair.model_dump()),
+        repair=RepairSettings(**wanted, options=RepairOptions(**repair, edits=edits)),
         stages=Stages(**config.stages.model_dump()),
         top_k=config.top_k,
         seconds=config.limits.seconds,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from conrepair.evaluate.own_metrics import Metric, loaded
 from conrepair.evaluate.tolerance import WITHOUT_BUDGET, Tolerance, check_names
-from conrepair.graph.kinds import EditKind
 from conrepair.localization.options import Options
 from conrepair.localization.suspicion_draws import SuspicionSettings
+from conrepair.repairs.options import RepairOptions
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError
 from conrepair.verbs.options import Compare, Convert, Localize, Pair, Repair
@@ -105,20 +105,14 @@ class RepairSettings:
     Attributes:
         targets: Whether targets whose layers are at fault are.
         conversions: Whether other ways are tried where a conversion gives nothing that runs.
-        seconds: For each; no further edit, or way, is tried then.
         advice_seconds: To try other ways to convert, for each target at fault; 0: they're only named.
-        edits: Only such edits; None: all.
-        bake_recipe: Whether operators in front of the input do what photos need.
-        unseen: Inputs behind those that layers were compared on, to verify on.
+        options: What a repair of any target may take; no other way to convert is tried after its seconds either.
     """
 
     targets: bool = True
     conversions: bool = True
-    seconds: float = 300.0
     advice_seconds: float = 60.0
-    edits: tuple[EditKind, ...] | None = None
-    bake_recipe: bool = False
-    unseen: int = 64
+    options: RepairOptions = field(default_factory=RepairOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,10 +213,9 @@ def layer_settings(options: Localize | Repair, *, first: bool) -> Settings:
     repair = suspicious = None
     if isinstance(options, Repair):
         repair = RepairSettings(
-            seconds=options.seconds,
             advice_seconds=options.advice,
             conversions=False,
-            bake_recipe=options.bake_recipe,
+            options=RepairOptions(seconds=options.seconds, bake_recipe=options.bake_recipe),
         )
     elif options.suspicious:
         suspicious = SuspicionSettings()
@@ -253,7 +246,7 @@ def conversion_settings(options: Convert) -> Settings:
     """
     return Settings(
         stages=Stages(execute=options.check, repair=options.mend),
-        repair=RepairSettings(targets=False, seconds=options.seconds),
+        repair=RepairSettings(targets=False, options=RepairOptions(seconds=options.seconds)),
         seconds=options.timeout,
         steps=options.steps,
     )

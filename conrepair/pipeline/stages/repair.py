@@ -21,7 +21,6 @@ from conrepair.pipeline.stages.localize import localization_task, localized, mod
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
 from conrepair.repairs.conversion.remedies import Remedy, RouteStep
-from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.report.repair.summary import advice_line
@@ -234,8 +233,8 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
 
 def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
-    wanted = state.settings.repair
-    count = state.settings.layers.options.samples + state.settings.repair.unseen
+    wanted = state.settings.repair.options
+    count = state.settings.layers.options.samples + wanted.unseen
     found = row.localized.result
     first = () if found is None else found.first
     latent = found is not None and found.options.latent_counts
@@ -246,22 +245,15 @@ def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
 
     def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
         asked = dict(task.payload(entries))
-        options = RepairOptions(
-            localization=asked["options"],
-            seconds=wanted.seconds,
-            unseen=wanted.unseen,
-            edits=None if wanted.edits is None else frozenset(wanted.edits),
-            bake_recipe=wanted.bake_recipe,
-            labels=labels if any(label is not None for label in labels) else (),
-        )
-        return asked | {"options": options}
+        known = labels if any(label is not None for label in labels) else ()
+        return asked | {"options": dataclasses.replace(wanted, localization=asked["options"], labels=known)}
 
     return dataclasses.replace(
         task,
         name=f"{item.looked_at}, repair",
         kind="repair",
         payload=payload,
-        timeout=state.settings.seconds + state.settings.repair.seconds,
+        timeout=state.settings.seconds + wanted.seconds,
         continues=True,
         parts=_parts,
     )
