@@ -38,7 +38,8 @@ from conrepair.editors.editor import NotEditableError
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
-from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, Looked, look, looked_at
+from conrepair.fuzz.looking import SUSPECT, UNJUDGED, Looked, look, looked_at
+from conrepair.fuzz.suspicion import REFUSED
 from conrepair.fuzz.trial import Trial
 from conrepair.generate.running import RefusedError, run
 from conrepair.runtime.errors import ConrepairError

@@ -30,10 +30,11 @@ from conrepair.frameworks.model import from_json
 from conrepair.fuzz.apart import PROCESS
 from conrepair.fuzz.finding import Finding, key_of
 from conrepair.fuzz.known import Known
-from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, Looked
-from conrepair.fuzz.suspicion import OF_RUNS, Suspicion
+from conrepair.fuzz.looking import SUSPECT, UNJUDGED, Looked
+from conrepair.fuzz.suspicion import OF_RUNS, REFUSED, Suspicion
 from conrepair.report.encode import encode
 from conrepair.report.fuzz.folder import write_finding
+from conrepair.report.fuzz.summary import Summary
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.progress import ProgressDisplay
@@ -72,12 +73,6 @@ class Campaign:
 
     Attributes:
         findings: By key.
-        over: Whether all that was asked for was done.
-        counts: By entry, how many networks got which verdict.
-        seconds: By entry, how long that took.
-        refusals: By entry, the most frequent words.
-        seen_in: By a finding's name, how many networks showed it, of those that were looked into.
-        verdicts: How many suspicions came to what.
     """
 
     def __init__(
@@ -95,12 +90,13 @@ class Campaign:
         self._begun = time.monotonic()
         self._networks: dict[str, FuzzNetwork] = {}
         self.findings: dict[str, Finding] = {}
-        self.over = False
-        self.counts: Mapping[str, Mapping[str, int]] = {}
-        self.seconds: Mapping[str, float] = {}
-        self.refusals: Mapping[str, Sequence[tuple[str, int]]] = {}
-        self.seen_in: Mapping[str, int] = {}
-        self.verdicts: Mapping[str, int] = {}
+        self._summary = Summary((), {}, {}, {}, {}, {}, asked.seed, over=False)
+
+    @property
+    def summary(self) -> Summary:
+        """What came of it so far."""
+        findings = sorted(self.findings.values(), key=lambda item: (bool(item.known), item.name))
+        return dataclasses.replace(self._summary, findings=tuple(findings))
 
     def run(self, told: Callable[[], None] = lambda: None) -> None:
         """Go through all networks, or until time is up.
@@ -134,7 +130,7 @@ class Campaign:
                     self._count(database)
                     told()
                 self._look_into(turn + 1, database, workers, work)  # what was put off
-                self.over = True
+                self._summary = dataclasses.replace(self._summary, over=True)
             self._count(database)
 
     def _check_time(self) -> None:
@@ -362,12 +358,17 @@ class Campaign:
                 )
 
     def _count(self, database: Database) -> None:
-        """What came of it so far."""
-        self.counts, self.seconds = database.counts(), database.seconds()
-        self.refusals, reductions = database.refusals(), list(database.reductions())
-        self.verdicts = dict(collections.Counter(verdict for _, _, verdict, _, _ in reductions))
+        """What the database has of it so far."""
+        reductions = list(database.reductions())
         counts = collections.Counter(cause for _, _, verdict, _, cause in reductions if verdict in {SUSPECT, DOUBLE})
-        self.seen_in = {item.name: counts[key] for key, item in self.findings.items()}
+        self._summary = dataclasses.replace(
+            self._summary,
+            counts=database.counts(),
+            seconds=database.seconds(),
+            refusals=database.refusals(),
+            seen_in={item.name: counts[key] for key, item in self.findings.items()},
+            suspicions=dict(collections.Counter(verdict for _, _, verdict, _, _ in reductions)),
+        )
 
 
 def _alike(one: str, two: str) -> bool:

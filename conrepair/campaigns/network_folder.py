@@ -128,7 +128,8 @@ class NetworkFolder:
             "conversions": self._converted(),
             "diversity": self._diversity.measures(),
             **{
-                name: dict(sorted(counter.items(), key=_most_first)) for name, counter in sorted(self._counts.items())
+                name: dict(sorted(counter.items(), key=lambda item: (-item[1], item[0])))
+                for name, counter in sorted(self._counts.items())
             },
             "seconds": round(self._seconds + seconds, 3),
         }
@@ -221,10 +222,6 @@ class NetworkFolder:
 def _is_whole(folder: Path) -> bool:
     """Whether a network is there as it was made, not damaged since."""
     return all((folder / name).is_file() for name in _FILES) and read_about(folder).keys() >= _TOLD
-
-
-def _most_first(item: tuple[str, int]) -> tuple[int, str]:
-    return -item[1], item[0]
 
 
 def _pairs(mine: Any, theirs: Any) -> Iterator[tuple[str, Any, Any]]:

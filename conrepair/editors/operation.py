@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from conrepair.equations.expression import ALL, Expression, Term, computed, names_in
-from conrepair.graph.attributes import Attribute, Attributed
+from conrepair.graph.attributes import Attributed
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS
+from conrepair.operators.record import Attribute
 
 CHOICE = ("condition", "x", "y")
 """What Where reads, in its order: constants by these roles, operands between them."""

@@ -67,16 +67,7 @@ class Integers:
     @property
     def owed(self) -> float:
         """Relative L2 that rounding to integers explains, as a random walk where it isn't measured to be more."""
-        return max(numbers.KERNELS * (self.measured or 0.0), eight_bits_cost(self.operators))
-
-
-def eight_bits_cost(operators: int) -> float:
-    """Relative L2 that rounding to eight bits costs a chain of operators, as a random walk.
-
-    Args:
-        operators: Number of operators of the model.
-    """
-    return numbers.EIGHT_BITS * math.sqrt(max(operators, 1))
+        return max(numbers.KERNELS * (self.measured or 0.0), numbers.EIGHT_BITS * math.sqrt(max(self.operators, 1)))
 
 
 def of_types(floor: Floor, types: tuple[str, str], count: int, tolerance: Tolerance) -> Floor:

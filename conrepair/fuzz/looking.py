@@ -33,22 +33,6 @@ from conrepair.tracing.exact_side import ExactSide
 from conrepair.truth.judging import LARGE, distances, in_bounds
 from conrepair.truth.widening import sizes_of
 
-__all__ = [
-    "ALIKE",
-    "ILL",
-    "REFUSED",
-    "RIGHT",
-    "SUSPECT",
-    "UNJUDGED",
-    "Looked",
-    "declared",
-    "further",
-    "look",
-    "looked_at",
-    "other_answers",
-    "referees",
-]
-
 RIGHT, SUSPECT, ILL = "right", "suspect", "ill-conditioned"
 ALIKE, UNJUDGED = "alike", "unjudged"
 """Verdicts, with `REFUSED`. `ILL`: far apart, and both are as right as may be. `ALIKE`: nobody computes exact values,

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from conrepair.operators.record import Attribute
 
-__all__ = ["Attribute", "Attributed", "as_integer", "as_real", "as_text"]
-
 
 class Attributed:
     """What has attributes: a node of a network, an operation of an edit.

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.tensor_spec import Quantization
-from conrepair.graph.attributes import Attribute, Attributed
+from conrepair.graph.attributes import Attributed
+from conrepair.operators.record import Attribute
 
 __all__ = [
     "FEW_BITS",

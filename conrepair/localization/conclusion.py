@@ -50,16 +50,13 @@ def rules_of(faults: Sequence[LocatedFault], graph: LayerGraph) -> tuple[Rule, .
             continue
         words = _together(written[rule], rule)
         natives = {sorts.get(name, "") for name in layers}
-        among = counts[natives.pop()] if len(natives) == 1 and _is_of_layers(rule, natives) else 0
+        # Of one sort of layers, of which others may be right, and not of pieces of several.
+        of_layers = len(natives) == 1 and any(word in rule for word in (*natives, *_HELD))
+        among = counts[natives.pop()] if of_layers else 0
         first = next((fault for fault in layers.values() if fault.differences[0][0] in written[rule]), None)
         kind = next(iter(layers.values())).kind if first is None else first.kind
         found.append(Rule(kind, words, tuple(layers), max(among, len(layers)) if among else 0))
     return tuple(sorted(found, key=lambda rule: -len(rule.layers)))
-
-
-def _is_of_layers(rule: str, natives: Set[str]) -> bool:
-    """Whether a rule speaks of one sort of layers, of which others may be right, and not of pieces of several."""
-    return any(word in rule for word in (*natives, *_HELD))
 
 
 def _together(written: Set[str], rule: str) -> str:

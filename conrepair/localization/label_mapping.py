@@ -38,7 +38,9 @@ def explain_label_shift(reference: Array, candidate: Array) -> tuple[str, float]
     error, before = (_shifted_error(reference, candidate, item) for item in (shift, 0))
     if shift == 0 or error > judging.SAME_ANSWERS or error > judging.EXPLAINED * before:
         return None
-    circular = reference.shape[1] == candidate.shape[1] and _is_circular(reference, candidate, shift)
+    circular = reference.shape[1] == candidate.shape[1] and (
+        error_of_spread(reference, np.roll(candidate, -shift, axis=1)) <= judging.SAME_ANSWERS
+    )
     side = "after" if shift > 0 else "before"
     counts = f"{candidate.shape[1]} classes against {reference.shape[1]}: " if not circular else ""
     evidence = (
@@ -97,10 +99,6 @@ def _overlap(one: int, two: int, shift: int) -> int:
 def _shifted_error(reference: Array, candidate: Array, shift: int) -> float:
     first, last = max(0, -shift), min(reference.shape[1], candidate.shape[1] - shift)
     return error_of_spread(reference[:, first:last], candidate[:, first + shift : last + shift])
-
-
-def _is_circular(reference: Array, candidate: Array, shift: int) -> bool:
-    return error_of_spread(reference, np.roll(candidate, -shift, axis=1)) <= judging.SAME_ANSWERS
 
 
 def _assigned(reference: Array, candidate: Array) -> npt.NDArray[np.intp]:

@@ -148,7 +148,7 @@ def _done_again(base: Recipe, channels: int) -> Iterator[Recipe]:
         steps += [(1 / std, -mean / std), (std, mean), (np.ones(3), -mean), (np.ones(3), mean)]
     for order in _orders(channels):
         turned = -1 if order != base.channels else 1
-        if channels == 3 or _is_single(base):
+        if channels == 3 or len(base.mean) == len(base.std) == 1:
             yield with_affine(base, order, factors[::turned], offsets[::turned])
             for factor, offset in steps:
                 yield with_affine(base, order, (factor * factors)[::turned], (factor * offsets + offset)[::turned])
@@ -164,10 +164,6 @@ def _shortest(values: Vector) -> tuple[float, ...]:
     """One number where all are the same."""
     listed = tuple(float(value) for value in values)
     return listed[:1] if len(set(listed)) == 1 else listed
-
-
-def _is_single(recipe: Recipe) -> bool:
-    return len(recipe.mean) == len(recipe.std) == 1
 
 
 def _takes(recipe: Recipe, channels: int) -> bool:

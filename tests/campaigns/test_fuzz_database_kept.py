@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conrepair.campaigns.fuzz_database import DATABASE, Database
-from conrepair.fuzz.looking import ILL, REFUSED, RIGHT, SUSPECT, UNJUDGED, Looked
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.looking import ILL, RIGHT, SUSPECT, UNJUDGED, Looked
+from conrepair.fuzz.suspicion import REFUSED, Suspicion
 from conrepair.runtime.errors import StorageError, UsageError
 
 WRONG = Looked(SUSPECT, Suspicion("numbers", "answers", "", "y is 1", "a.py:f", "y", (1, 2), 1.0, 2.0, 0.1, 10.0))

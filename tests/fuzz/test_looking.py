@@ -11,8 +11,8 @@ from fuzz_cases import case, compared_by_halves, padded_pool, right
 from conrepair.cases.case import Case
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
-from conrepair.fuzz.looking import ILL, REFUSED, RIGHT, SUSPECT, UNJUDGED, Looked, look, other_answers
-from conrepair.fuzz.suspicion import REFUSAL
+from conrepair.fuzz.looking import ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look, other_answers
+from conrepair.fuzz.suspicion import REFUSAL, REFUSED
 from conrepair.systems.ort import SYSTEM as ORT
 from conrepair.systems.registry import entry
 from conrepair.systems.system import Setting

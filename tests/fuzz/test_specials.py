@@ -10,8 +10,8 @@ from fuzz_cases import case
 
 from conrepair.cases.case import Case
 from conrepair.fuzz.fed import drawn_specials, has_specials
-from conrepair.fuzz.looking import ILL, REFUSED, RIGHT, SUSPECT, look, looked_at
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.looking import ILL, RIGHT, SUSPECT, look, looked_at
+from conrepair.fuzz.suspicion import REFUSED, Suspicion
 from conrepair.fuzz.trial import Trial
 from conrepair.systems.registry import entry
 

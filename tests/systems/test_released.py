@@ -17,7 +17,8 @@ from stand_in_environment import stand_in
 
 from conrepair.cases.case import Case
 from conrepair.fuzz.cause import isolated
-from conrepair.fuzz.looking import REFUSED, RIGHT, SUSPECT, look
+from conrepair.fuzz.looking import RIGHT, SUSPECT, look
+from conrepair.fuzz.suspicion import REFUSED
 from conrepair.fuzz.trial import tried
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outside import environments

@@ -15,8 +15,9 @@ from fuzz_cases import padded_pool, right
 from conrepair.cases.case import Case
 from conrepair.frameworks.model import Model
 from conrepair.fuzz.cause import isolated
-from conrepair.fuzz.looking import REFUSED, RIGHT, look
+from conrepair.fuzz.looking import RIGHT, look
 from conrepair.fuzz.reducing import reduced
+from conrepair.fuzz.suspicion import REFUSED
 from conrepair.runtime.errors import ConfigError
 from conrepair.systems.converters import SYSTEM
 from conrepair.systems.registry import entry

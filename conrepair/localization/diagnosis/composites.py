@@ -64,11 +64,6 @@ def _groups(node: Node, shape: tuple[int, ...]) -> int | None:
     return None
 
 
-def is_composite(region: Region) -> bool:
-    """Whether the target writes an operator of the source in pieces, so that the sides can't be compared by steps."""
-    return _in_pieces(_operators(region.source), _operators(region.target))
-
-
 def composite_findings(region: Region, known: Sequence[Finding]) -> list[Finding]:
     """What differs within the pieces of a composite.
 
@@ -79,7 +74,7 @@ def composite_findings(region: Region, known: Sequence[Finding]) -> list[Finding
     Returns:
         The likeliest first; none when nothing says more than what's known.
     """
-    composite = is_composite(region)
+    composite = _in_pieces(_operators(region.source), _operators(region.target))
     if composite or all(node.op in MOVES for node in region.target.nodes):
         shuffled = list(shuffled_findings(region))
         if shuffled:

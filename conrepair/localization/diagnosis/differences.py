@@ -307,7 +307,7 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], region: Reg
         return
     yield from attributes
     yield from _parameters(source, target, region)
-    if _computed_in_half(source, target):
+    if target.nodes and _narrow(target.nodes[0]) and not _narrow(source.nodes[0]):
         yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)
     if source.has_exchanged(target):
         yield Finding(Kind.GRAPH, f"the operands of {two} are exchanged", *where)
@@ -500,10 +500,6 @@ def called(step: Step) -> str:
 
 def _narrows(step: Step) -> bool:
     return step.op in QUANTIZING or str(step.attributes.get("to")) in {*_HALF, "int8", "uint8"}
-
-
-def _computed_in_half(source: Step, target: Step) -> bool:
-    return False if not target.nodes else _narrow(target.nodes[0]) and not _narrow(source.nodes[0])
 
 
 def _narrow(node: Node) -> bool:

@@ -99,12 +99,9 @@ def lacks_normalization(source: Step, target: Step, graph: LayerGraph) -> bool:
     if factors is None or not (factors > 0).all() or np.ptp(factors) <= naming.ALMOST * factors.max():
         return False
     others = [node for node in graph.nodes if node.op == target.op and node is not target.nodes[0]]
-    normalized = [node for node in others if _is_normalized(node, graph)]
-    return bool(normalized) and 2 * len(normalized) >= len(others)
-
-
-def _is_normalized(node: Node, graph: LayerGraph) -> bool:
-    return any(reader.op == "BatchNormalization" for reader in graph.consumers.get(node.outputs[0], ()))
+    read = [{reader.op for reader in graph.consumers.get(node.outputs[0], ())} for node in others]
+    normalized = sum("BatchNormalization" in operators for operators in read)
+    return normalized > 0 and 2 * normalized >= len(others)
 
 
 def rounded_before_folding(

@@ -72,7 +72,7 @@ def form_of(region: Region) -> RecurrentForm | None:
     """
     if (run := _Run.of(region)) is None:
         return None
-    found = (item for item in wrong_forms(run.layers) if run.gives(item[1]))
+    found = (item for item in wrong_forms(run.layers) if run.error(item[1]) <= run.close)
     return next((RecurrentForm(words, run.node, run.layers, wrong) for words, wrong in found), None)
 
 
@@ -170,10 +170,6 @@ class _Run:
         if self.output != first or tensor is None or tensor.shape is None or math.prod(tensor.shape) != last.size:
             return {}
         return {second: last.reshape(tensor.shape)}
-
-    def gives(self, other: Layers) -> bool:
-        """Whether other layers give what the target computes."""
-        return self.error(other) <= self.close
 
 
 def _last(states: Values, layer: Layer) -> Values:

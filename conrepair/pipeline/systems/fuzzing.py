@@ -71,28 +71,14 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool, source: Source = rounds) -> Su
     own = [_written(network, root) for each in networks for network in each]
 
     def tell(standing: Standing | None = None) -> None:
-        write_campaign(_summary(asked, campaign), root, live=True, standing=standing)
+        write_campaign(campaign.summary, root, live=True, standing=standing)
 
     with ProgressDisplay(quiet=quiet, page=tell) as display:
         campaign = Campaign(asked, root, own, known, display, source)
         make_environments((need for each in entries for need in each.runs.needs(each.chosen)), display)
         campaign.run(tell)
-    summary = _summary(asked, campaign)
-    write_campaign(summary, root)
-    return summary
-
-
-def _summary(asked: Fuzz, campaign: Campaign) -> Summary:
-    return Summary(
-        findings=tuple(sorted(campaign.findings.values(), key=lambda item: (bool(item.known), item.name))),
-        counts=campaign.counts,
-        seconds=campaign.seconds,
-        refusals=campaign.refusals,
-        seen_in=campaign.seen_in,
-        suspicions=campaign.verdicts,
-        seed=asked.seed,
-        over=campaign.over,
-    )
+    write_campaign(campaign.summary, root)
+    return campaign.summary
 
 
 def _own(asked: Fuzz, model: Path, *, quiet: bool) -> list[_Network]:
