@@ -32,25 +32,23 @@ _KEYS = frozenset(
 )
 
 
-def paths_of(payload: Mapping[str, Any]) -> Iterator[tuple[Place, Path]]:
+def paths_of(value: Any, place: Place = (), *, named: bool = False) -> Iterator[tuple[Place, Path]]:
     """The files and folders that a job reads.
 
     Args:
-        payload: Of the job.
+        value: The job's payload, or a part of it.
+        place: Where in the payload that is.
+        named: Whether its key says that it's a path, or some.
 
     Yields:
         Where in the payload, and which.
     """
-    yield from _paths(payload, (), named=False)
-
-
-def _paths(value: Any, place: Place, *, named: bool) -> Iterator[tuple[Place, Path]]:
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _paths(item, (*place, key), named=key in _KEYS)
+            yield from paths_of(item, (*place, key), named=key in _KEYS)
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
-            yield from _paths(item, (*place, number), named=named)
+            yield from paths_of(item, (*place, number), named=named)
     elif named and isinstance(value, str) and Path(value).is_absolute() and Path(value).exists():
         yield place, Path(value)
 

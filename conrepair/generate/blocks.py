@@ -44,8 +44,7 @@ def block(
         Each network, or why there is none.
     """
     seen = Diversity(wishes.operators)
-    names = fitting(wishes) if wishes.nodes == 1 and material == NOTHING else ()  # of networks of one operator
-    turns = Random(f"{seed}/order").sample(names, len(names))
+    turns = _in_turn(fitting(wishes), seed) if wishes.nodes == 1 and material == NOTHING else ()
     for place in range(count):
         if place in without:
             yield NotMadeError("it ends the process")
@@ -59,6 +58,11 @@ def block(
 
 
 @cache
+def _in_turn(names: tuple[str, ...], seed: int) -> tuple[str, ...]:
+    """Operators in an order that the seed says: those of networks of one operator."""
+    return tuple(Random(f"{seed}/order").sample(names, len(names)))
+
+
 def _first(
     drawn: Iterable[tuple[Wishes, Random]], support: Support, seen: Diversity, material: Material
 ) -> GeneratedNetwork | NotMadeError:

@@ -105,13 +105,11 @@ class Drawing(Setting):
         there = self.source.told(dtypes, domain, self.random)
         if there is not None and there.array is not None:
             self._put(formal, there)
-            self._bind(formal, there.type.dtype)
             return value_in(there.array)
         value = drawn(domain, self.random)
         dtype = "int64" if "int64" in dtypes and self.random.random() < 0.8 else self.random.choice(dtypes)
         array = np.asarray(value, dtype=numpy_type(dtype))
         self._put(formal, Operand(TensorType(dtype, array.shape), array=array))
-        self._bind(formal, dtype)
         if not domain.allows(value_in(array)):
             raise NotAllowedError(f"no {dtype} is near enough")
         return value

@@ -106,5 +106,4 @@ class Reading(Setting):
         value = value_in(operand.array)
         self.require(domain.allows(value), f"{name} has other values")
         self._put(formal, operand)
-        self._bind(formal, operand.type.dtype)
         return value

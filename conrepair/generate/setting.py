@@ -157,7 +157,6 @@ class Setting(ABC):
         port = Port(formal.name, self._tensor_dtypes(formal, dtypes), pattern, values, domain)
         operand = self._taken(port)
         self._check_wanted(operand.type)
-        self._bind(formal, operand.type.dtype)
         if domain is not None:
             self.domains[self._place(formal)] = domain
         self._put(formal, operand)
@@ -353,6 +352,7 @@ class Setting(ABC):
         place = self._place(formal)
         self.inputs += [None] * (place + 1 - len(self.inputs))
         self.inputs[place] = operand
+        self._bind(formal, operand.type.dtype)
 
     def _dtypes(self, formal: Formal, narrower: Iterable[str] | None = None) -> tuple[str, ...]:
         bound = self.types.get(formal.type_str)

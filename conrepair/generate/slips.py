@@ -76,7 +76,6 @@ class _Redrawing(Reading):
         value = drawn(domain, self.random)
         self.constant = np.asarray(value, numpy_type(operand.type.dtype))
         self._put(self._formal_input(name), operand)
-        self._bind(self._formal_input(name), operand.type.dtype)
         return value
 
 

@@ -94,9 +94,7 @@ class Solving(Setting):
         value = self._drawn(domain)
         dtype = "int64" if "int64" in dtypes else self.random.choice(dtypes)
         array = np.array(value, dtype=object if isinstance(domain, Told) else numpy_type(dtype))
-        formal = self._formal_input(name)
-        self._put(formal, Operand(TensorType(dtype, array.shape), array=array))
-        self._bind(formal, dtype)
+        self._put(self._formal_input(name), Operand(TensorType(dtype, array.shape), array=array))
         return value
 
     def _drawn(self, domain: Domain) -> Any:

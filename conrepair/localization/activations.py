@@ -29,10 +29,9 @@ class Activations:
             feeds: Of its inputs.
             folder: For large arrays; the caller removes it.
         """
-        self.network, self.feeds = network, feeds
+        self.network = network
         self._shelf = Shelf(folder)
-        self._shelf.put_all(feeds.items())
-        self._known = set(feeds)
+        self.renew(feeds)
         self._pieces: tuple[tuple[str, ...], Pieces] | None = None
 
     def __getitem__(self, name: str) -> Array:

@@ -95,7 +95,7 @@ def concluded(
         coverage: How much was compared.
         worst: Largest relative L2 of an output.
         beyond: In words, which layers only values of drawn inputs saturate.
-        excused: In words, which layers don't count (`tolerated`).
+        excused: In words, which layers don't count, as outputs are within a tolerance that was chosen.
     """
     if excused:
         return Verdict.EQUIVALENT, f"outputs are within the tolerance that was chosen; not counted: {excused}"
@@ -145,7 +145,11 @@ def localization(
         beyond: In words, which layers only values of drawn inputs saturate.
     """
     rules = rules_of(faults, target.graph)
-    excused = tolerated(faults, rules, compared, options)
+    within = compared.chosen and all(
+        output.pair.reference in compared.chosen or output.decisive <= options.noise_margin * output.floor
+        for output in compared.outputs
+    )
+    excused = fault_words(faults, rules) if faults and within and compared.verdict is Verdict.EQUIVALENT else ""
     if excused:
         faults, rules = (), ()
     errors = [item.full for item in judged if item.cut.pair.target in target.output_names.values()]
@@ -164,24 +168,6 @@ def localization(
         coverage=coverage,
         rules=rules,
     )
-
-
-def tolerated(
-    faults: Sequence[LocatedFault], rules: Sequence[Rule], compared: ComparedOutputs, options: Options
-) -> str:
-    """In words, which faults don't count, as outputs are within a tolerance that was chosen; "" where all do.
-
-    Args:
-        faults: The guiltiest first.
-        rules: Those of them that are alike.
-        compared: The outputs of all batches that ran as a whole.
-        options: Of the localization.
-    """
-    within = compared.chosen and all(
-        output.pair.reference in compared.chosen or output.decisive <= options.noise_margin * output.floor
-        for output in compared.outputs
-    )
-    return fault_words(faults, rules) if faults and within and compared.verdict is Verdict.EQUIVALENT else ""
 
 
 def _changed(compared: ComparedOutputs) -> str:

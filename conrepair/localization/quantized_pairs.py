@@ -39,20 +39,15 @@ def likeness_of(source: Network, target: Network, similarity: Similarity, nodes:
     tensors = [target.graph.tensors[name] for name in nodes[1].names]
     stored = sum(tensor.quantization is not None for tensor in tensors) >= few_bits.STORED * len(tensors)
     near = few_bits.STORED_NEAR if stored else few_bits.WEIGHTS_NEAR
-    rounding = _rounding_of(target)
-    least, most = (max(bound, times * rounding) for bound, times in zip(near, few_bits.TIMES_ROUNDING, strict=True))
-    return Likeness(float(np.clip(worst / few_bits.NEARER, least, most)), few_bits.RIVAL)
-
-
-def _rounding_of(target: Network) -> float:
-    """The relative L2 error that the bits of the middle one of the target's quantized weights explain; 0 for none."""
-    found = [
+    weights = [
         rounding_error(parameter, parameter.numpy())
         for node in target.graph.nodes
         for parameter in node.parameters.values()
         if parameter.bits and parameter.bits <= few_bits.FEW_BITS and len(parameter.shape) > 1
     ]
-    return float(np.median(found)) if found else 0.0
+    rounding = float(np.median(weights)) if weights else 0.0  # what the bits of the middle one explain
+    least, most = (max(bound, times * rounding) for bound, times in zip(near, few_bits.TIMES_ROUNDING, strict=True))
+    return Likeness(float(np.clip(worst / few_bits.NEARER, least, most)), few_bits.RIVAL)
 
 
 def near_pairs_of(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -> list[Pair]:

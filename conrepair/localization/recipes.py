@@ -161,7 +161,8 @@ def _verdict(
     best = finalists[0]
     if start.error <= max(best.error, rounding):
         best = start
-    changes = _changes(start, best)
+    arrangement = (best.arrangement,) if best.arrangement != start.arrangement else ()
+    changes = (*changes_in_words(start.recipe, best.recipe), *arrangement)
     others = [item.error for item in finalists if item != best] + ([start.error] if changes else [])
     exact = best.error <= rounding
     clear = best.error <= preparing.CLEAR_ERROR and bool(others) and min(others) >= preparing.CLEAR * best.error
@@ -173,11 +174,6 @@ def _verdict(
     ranked = [best, *(item for item in finalists if item != best), *rest]
     evidence = _evidence(found, start, ranked, changes)
     return RecipeSearch(found, tuple(ranked), start, changes, evidence, runs, not hunt.cut_off)
-
-
-def _changes(start: RecipeCandidate, best: RecipeCandidate) -> tuple[str, ...]:
-    arrangement = (best.arrangement,) if best.arrangement != start.arrangement else ()
-    return (*changes_in_words(start.recipe, best.recipe), *arrangement)
 
 
 def _evidence(

@@ -236,7 +236,9 @@ class _Pairing:
             if len(self.partners[0]) == before:
                 self._by_weights(classes)
         if len(self.partners[0]) == before and label is not _of_surroundings:
-            self._by_order(self._classes(label, _ROUNDS[0]))
+            for ours, theirs in self._classes(label, _ROUNDS[0]):  # nothing tells them from others like them
+                for one, two in zip(ours, theirs, strict=True) if len(ours) == len(theirs) else ():
+                    self._paired_if_free(one, two, "its place among others like it")
         self._along_edges()
         return len(self.partners[0]) > before
 
@@ -296,12 +298,6 @@ class _Pairing:
                     several = alone and max(same[row].sum(), same[:, column].sum()) > 1
                     if same[row, column] and alike[:, column].argmax() == row and not several:
                         self._paired_if_free(ours[row], theirs[column], "its weights")
-
-    def _by_order(self, classes: Collection[tuple[list[int], list[int]]]) -> None:
-        """Pair values that nothing tells from others like them, where both sides have as many."""
-        for ours, theirs in classes:
-            for one, two in zip(ours, theirs, strict=True) if len(ours) == len(theirs) else ():
-                self._paired_if_free(one, two, "its place among others like it")
 
     def _joins(self) -> bool:
         """Pair recurrent layers with what loops of the same numbers, one for each direction, compute together."""

@@ -119,7 +119,9 @@ def matrix_table(matrix: BackendMatrix) -> Table:
     for pair in matrix.pairs:
         first, second = places[id(pair.first)], places[id(pair.second)]
         cells[first][second] = _time_cell(pair)
-        cells[second][first] = _answer_cell(pair)
+        measured = figures_of(pair.comparison)
+        answers = measured.told("{answers.part}/{answers.of}"), measured.told("{error:.1e}") or "unlike"
+        cells[second][first] = "\n".join(filter(None, answers))
     for number, (row, line) in enumerate(zip(matrix.rows, cells, strict=True), 1):
         milliseconds = figures_of(None, row.ran).told("{milliseconds:.2f}")
         table.add_row(f"{number} {row.backend}", *line, milliseconds)
@@ -145,12 +147,6 @@ def _time_cell(pair: BackendPair) -> str:
         return ""  # one of them has no batch after the first
     mark = "?" if not times.decidable else "*" if times.significant else ""
     return f"{pair.time_ratio:.3g}{mark}"
-
-
-def _answer_cell(pair: BackendPair) -> str:
-    measured = figures_of(pair.comparison)
-    told = measured.told("{answers.part}/{answers.of}"), measured.told("{error:.1e}") or "unlike"
-    return "\n".join(filter(None, told))
 
 
 def _about(row: Row) -> dict[str, Any]:

@@ -34,19 +34,13 @@ class _OfValues(GenerateJsonSchema):
         found = super().dataclass_schema(schema)
         text = inspect.cleandoc(schema["cls"].__doc__ or "")
         summary, _, attributes = text.partition("\n\nAttributes:\n")
-        words = _descriptions(attributes.partition("\n\n")[0])
+        parts = _ATTRIBUTE.split(attributes.partition("\n\n")[0])
+        words = {name: " ".join(said.split()) for name, said in zip(parts[1::2], parts[2::2], strict=True)}
         properties = found.get("properties", {})
         for name in properties:
             if name in words:  # what stands beside a reference is kept from being lost in it
-                inner = properties[name]
-                properties[name] = {**inner, "description": words[name]}
+                properties[name] = {**properties[name], "description": words[name]}
         return found | {"description": summary, "required": list(properties), "additionalProperties": False}
-
-
-def _descriptions(text: str) -> dict[str, str]:
-    """What a docstring says of each attribute."""
-    parts = _ATTRIBUTE.split(text)
-    return {name: " ".join(words.split()) for name, words in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 _OF_FUZZ = {"schema_version": {"const": FUZZ_VERSION, "description": "Of this form."}}

@@ -123,7 +123,6 @@ class _Like(Drawing):
         if there is None or there.array is None or self._new(name) or not domain.allows(value_in(there.array)):
             return super()._constant(name, domain, dtypes)
         self._put(formal, there)
-        self._bind(formal, there.type.dtype)
         return value_in(there.array)
 
 

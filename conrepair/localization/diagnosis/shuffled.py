@@ -73,7 +73,9 @@ def origin_findings(region: Region) -> Iterator[Finding]:
         node = None if layout is None or layout.is_plain else _origin(name, region)
         if partner is None or node is None:
             continue
-        moves = _moves_to(node, region)
+        moves = list(moves_before(region.target.graph, node.outputs[0]))
+        settled = (place for place, item in enumerate(moves, 1) if _is_settled(item, region))
+        moves = moves[: next(settled, None)] or [node]  # back to the first that's known to be in the source's order
         chain = [other.layer for other in moves]
         other = region.source.graph.producers.get(region.partners.get(node.outputs[0], partner))
         words = f"`{chain[-1]}` gives what the source has, its axes in another order ({layout})"
@@ -100,13 +102,6 @@ def _origin(name: str, region: Region) -> Node | None:
             return node
         name = read[0]
     return None
-
-
-def _moves_to(node: Node, region: Region) -> list[Node]:
-    """A node and the moves before it, back to the first that's known to be in the source's order."""
-    moves = list(moves_before(region.target.graph, node.outputs[0]))
-    settled = (place for place, other in enumerate(moves, 1) if _is_settled(other, region))
-    return moves[: next(settled, None)] or [node]
 
 
 def _is_settled(node: Node, region: Region) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from conrepair.evaluate.verdict import Verdict
@@ -43,7 +43,9 @@ def layers_again(found: Localization, margin: float) -> tuple[Localization, tupl
     cleared = {_ends(row) for row in found.layers if row.guilty and _above(row, old) and not _above(row, margin)}
     risen = {_ends(row) for row in found.layers if not row.guilty and _above(row, margin) and not _above(row, old)}
     faults = tuple(fault for fault in found.faults if (fault.source_tensor, fault.target_tensor) not in cleared)
-    rules = _rules(found.rules, faults)
+    left = {layer for fault in faults for _, layer in fault.differences}
+    kept = (replace(rule, layers=tuple(layer for layer in rule.layers if layer in left)) for rule in found.rules)
+    rules = tuple(rule for rule in kept if len(rule.layers) >= judging.RULE)
     layers = tuple(
         replace(row, guilty=(row.guilty or _ends(row) in risen) and _ends(row) not in cleared) for row in found.layers
     )
@@ -60,13 +62,6 @@ def _ends(row: LayerRow) -> _Ends:
 
 def _above(row: LayerRow, margin: float) -> bool:
     return is_above(row.introduced_error, row.full_run_error, margin * row.noise_floor)
-
-
-def _rules(rules: Sequence[Rule], faults: Collection[LocatedFault]) -> tuple[Rule, ...]:
-    """Those that are left in at least two places."""
-    left = {layer for fault in faults for _, layer in fault.differences}
-    kept = (replace(rule, layers=tuple(layer for layer in rule.layers if layer in left)) for rule in rules)
-    return tuple(rule for rule in kept if len(rule.layers) >= judging.RULE)
 
 
 def _verdict(

@@ -93,8 +93,4 @@ def _text(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _ACTED_ON.sub(_entity, printable(text))
-
-
-def _entity(found: re.Match[str]) -> str:
-    return f"&#{ord(found[0])};" if found[0].isascii() else found[0]
+    return _ACTED_ON.sub(lambda found: f"&#{ord(found[0])};" if found[0].isascii() else found[0], printable(text))

@@ -76,9 +76,5 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": _figure, "duration": duration}
+    environment.filters |= {"figure": lambda value: number(float(value)), "duration": duration}
     return environment
-
-
-def _figure(value: Any) -> str:
-    return number(float(value))
