@@ -100,6 +100,10 @@ def _mean_relative(one: Outputs, other: Outputs, distance: float = 0.0) -> float
     return float(errors.mean()) if errors.size else 0.0
 
 
+def _largest_relative(one: Outputs, other: Outputs, distance: float = 0.0) -> float:
+    return float(relative(one, other).max(initial=0))
+
+
 def _largest_ulps(one: Outputs, other: Outputs, distance: float = 0.0) -> float:
     """In units in the last place of the tested side's type, at the other one's values."""
     finite = ((a, b, np.isfinite(a) & np.isfinite(b)) for a, b in _real(one, other))
@@ -124,7 +128,7 @@ OBJECTIVES: Mapping[ObjectiveName, Objective] = {
     "answers": _changed_answers,
     "flip": flip,
     "guide": guide,
-    "largest": lambda one, other, _=0.0: float(relative(one, other).max(initial=0)),
+    "largest": _largest_relative,
     "mean": _mean_relative,
     "steps": _grid_steps,
     "ulps": _largest_ulps,
