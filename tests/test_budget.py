@@ -18,8 +18,11 @@ import pytest
 from onnx import numpy_helper
 
 import conrepair
+from conrepair.engine.session import Session
 from conrepair.graph.operators import OPERATORS
+from conrepair.pipeline.pair import localize_pair, pair_of
 from conrepair.runtime.executor import InProcess
+from conrepair.verbs.options import Localize
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "conrepair"
@@ -120,7 +123,14 @@ def test_jobs_and_forms_of_two_files(two_files: tuple[Path, Path], monkeypatch: 
 
 def test_calls_of_two_files(two_files: tuple[Path, Path]) -> None:
     """How far `localize a b` goes: calls of the package's functions, those into another file, and files."""
-    conrepair.localize(*two_files, in_process=True)  # imports
+
+    def look() -> int:
+        """As the command does where no report is written."""
+        pair = pair_of(Localize.of({"source": str(two_files[0]), "target": str(two_files[1])}))
+        with Session(in_process=True) as session:
+            return localize_pair(pair, session).exit_code
+
+    assert look() == 1  # imports
     calls, moves, files = 0, 0, set()
 
     def noted(frame: FrameType, event: str, _: Any) -> None:
@@ -134,7 +144,7 @@ def test_calls_of_two_files(two_files: tuple[Path, Path]) -> None:
 
     sys.setprofile(noted)
     try:
-        conrepair.localize(*two_files, in_process=True)
+        look()
     finally:
         sys.setprofile(None)
     found = {"calls-of-two-files": calls, "moves-of-two-files": moves, "files-of-two-files": len(files)}

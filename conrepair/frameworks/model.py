@@ -198,6 +198,15 @@ class LoadedModel:
     description: Description
     missing: tuple[str, ...] = ()
 
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """In order."""
+        return self.description.inputs
+
+    def with_inputs(self, inputs: tuple[TensorSpec, ...]) -> LoadedModel:
+        """The same, without how it came to be, with sizes of inputs that its file leaves open."""
+        return LoadedModel(self.model.bare, dataclasses.replace(self.description, inputs=inputs))
+
 
 def short_text(value: bytes) -> str:
     """A text of a file's metadata; of one that's long, or isn't text, the hash, too."""

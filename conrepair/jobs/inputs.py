@@ -13,20 +13,25 @@ from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.frameworks.model import Model
+from conrepair.frameworks.model import LoadedModel, Model
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.jobs.description import check_unchanged
 from conrepair.jobs.values import LikelyRecipe
 from conrepair.metrics.tensors import relative_error
-from conrepair.networks.synthetic_inputs import ChosenValues, Reader, choose_inputs
+from conrepair.networks.synthetic_inputs import ChosenValues, choose_inputs
 from conrepair.runtime.errors import DataError
 
 _SAMPLES = 8
 
 
 def draw_inputs(
-    folder: Path, source: Reader, targets: tuple[Reader, ...], limits: SyntheticRange, count: int, batch: int
+    folder: Path,
+    source: LoadedModel,
+    targets: tuple[LoadedModel, ...],
+    limits: SyntheticRange,
+    count: int,
+    batch: int,
 ) -> ChosenValues:
     """Choose which inputs to draw for a model and what was made of it.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -177,17 +177,21 @@ class _Totals:
         mean = self.abs_sum / self.finite if self.finite else self.abs_sum
         return TensorError(
             count=math.prod(shape),
+            max_abs=self.max_abs,
+            max_reference=self.max_reference,
             mean_abs=float(mean),
             relative_l2=_norm_quotient(self.difference_squares, self.reference_squares, 0.0),
             cosine=_cosine(self.products, self.reference_squares, self.candidate_squares),
             norm_ratio=_norm_quotient(self.candidate_squares, self.reference_squares, 1.0),
             sqnr_db=_sqnr_db(self.reference_squares, self.difference_squares),
+            nan_reference=self.nan_reference,
+            nan_candidate=self.nan_candidate,
+            inf_reference=self.inf_reference,
+            inf_candidate=self.inf_candidate,
+            exceeding=self.exceeding,
+            mismatched=self.mismatched,
             worst_index=() if worst is None else tuple(int(index) for index in np.unravel_index(worst, shape)),
-            **{name: getattr(self, name) for name in _KEPT},
         )
-
-
-_KEPT = [item.name for item in fields(TensorError) if hasattr(_Totals, item.name)]  # as they were counted
 
 
 def compare_tensors(

@@ -17,7 +17,7 @@ from conrepair.data.sample_axes import UNNAMED, OutputAxes
 from conrepair.data.symbolic_sizes import possible_sizes, with_sizes_of
 from conrepair.data.synthetic import SyntheticRange, in_words, may_be_picture
 from conrepair.data.tensor_spec import NARROW_INTEGERS, TensorSpec
-from conrepair.frameworks.model import Model
+from conrepair.frameworks.model import LoadedModel
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
 from conrepair.graph.input_ranges import input_ranges, weighs
@@ -31,19 +31,6 @@ _TRIALS = 64  # of sizes that a file leaves open
 # For logarithms and roots; for what overflows; for what needs more; for pictures.
 _OTHERS = ((0.05, 1.0), (-0.05, 0.05), (1.0, 8.0), (0.0, 255.0))
 _OTHER_DATA = "give data (--data), or a range (--low, --high)"
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A model that the inputs are for.
-
-    Attributes:
-        model: On disk.
-        inputs: As its file says, with declared sizes filled in.
-    """
-
-    model: Model
-    inputs: tuple[TensorSpec, ...]
 
 
 @dataclass(frozen=True)
@@ -88,7 +75,7 @@ class _Answers:
 
 
 def choose_inputs(
-    source: Reader, targets: Sequence[Reader], limits: SyntheticRange, count: int, *, batch: int = _SIZE
+    source: LoadedModel, targets: Sequence[LoadedModel], limits: SyntheticRange, count: int, *, batch: int = _SIZE
 ) -> ChosenValues:
     """Find out what inputs a source and its targets are made for, and whether its outputs depend on them.
 
@@ -105,7 +92,7 @@ def choose_inputs(
     runs = _Runs(source)
     sized, sizes_note = _with_sizes(runs, source, limits)
     shapes = tuple(spec.shape for spec in sized.inputs) if sized != source else ()
-    source, targets = sized, [replace(item, inputs=with_sizes_of(item.inputs, sized.inputs)) for item in targets]
+    source, targets = sized, [item.with_inputs(with_sizes_of(item.inputs, sized.inputs)) for item in targets]
     limits = replace(limits, shapes=shapes)
     said = [_said(reader, batch) for reader in (source, *targets)]
     ranges, notes = _agreed(source, targets, [item.ranges for item in said], limits)
@@ -172,7 +159,7 @@ class _Runs:
         source: The model.
     """
 
-    def __init__(self, source: Reader) -> None:
+    def __init__(self, source: LoadedModel) -> None:
         self._model = source.model
         self.failure = ""
 
@@ -212,7 +199,7 @@ class _Runs:
         return _Answers(numbers, min(shares), max(known) if len(known) == len(spreads) else None)
 
 
-def _with_sizes(runs: _Runs, source: Reader, limits: SyntheticRange) -> tuple[Reader, tuple[str, ...]]:
+def _with_sizes(runs: _Runs, source: LoadedModel, limits: SyntheticRange) -> tuple[LoadedModel, tuple[str, ...]]:
     """The source with the first sizes that it takes, where its file leaves some open, and what to say of them."""
     name, tried = Path(source.model.path).name, 0
     for inputs in itertools.islice(possible_sizes(source.inputs), _TRIALS):
@@ -221,7 +208,7 @@ def _with_sizes(runs: _Runs, source: Reader, limits: SyntheticRange) -> tuple[Re
         if runs.answers(inputs, limits, _SIZE) is not None:
             chosen = ", ".join(_chosen(source.inputs, inputs))
             words = f"{name} leaves sizes open, which are chosen: {chosen}; other ones can be declared (--input)"
-            return replace(source, inputs=inputs), (words,)
+            return source.with_inputs(inputs), (words,)
         tried += 1
     return source, (f"{name} runs with none of {tried} choices of the sizes that it leaves open: {runs.failure}",)
 
@@ -245,7 +232,7 @@ def _numbers(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _agreed(
-    source: Reader, targets: Sequence[Reader], said: Sequence[dict[str, InputRange]], limits: SyntheticRange
+    source: LoadedModel, targets: Sequence[LoadedModel], said: Sequence[dict[str, InputRange]], limits: SyntheticRange
 ) -> tuple[tuple[InputRange | None, ...], tuple[str, ...]]:
     """The range of each of the source's inputs, and where a target's file says another one."""
     # The source's own grid is what it is, however it was calibrated.
@@ -265,7 +252,7 @@ def _agreed(
     return tuple(_unless_asked(spec, ours.get(spec.name), limits) for spec in source.inputs), tuple(notes)
 
 
-def _unsaid(source: Reader, target: Reader, spec: TensorSpec, held: InputRange, drawn: InputRange) -> str:
+def _unsaid(source: LoadedModel, target: LoadedModel, spec: TensorSpec, held: InputRange, drawn: InputRange) -> str:
     """What a person should know of inputs that only a calibration says something about."""
     one, two = (Path(reader.model.path).name for reader in (source, target))
     low, high, *ends = (f"{end:.4g}" for item in (held, drawn) for end in (min(item.low), max(item.high)))
@@ -283,7 +270,7 @@ def _unless_asked(spec: TensorSpec, known: InputRange | None, limits: SyntheticR
 
 
 def _bound(
-    source: Reader, target: Reader, ours: Mapping[str, InputRange], theirs: Mapping[str, InputRange]
+    source: LoadedModel, target: LoadedModel, ours: Mapping[str, InputRange], theirs: Mapping[str, InputRange]
 ) -> Iterator[tuple[TensorSpec, InputRange | None, InputRange]]:
     """The source's inputs that a target says something about, each with what both say."""
     try:
@@ -311,7 +298,7 @@ class _Said:
     in_few_bits: bool
 
 
-def _said(reader: Reader, batch: int) -> _Said:
+def _said(reader: LoadedModel, batch: int) -> _Said:
     found = {}
     try:
         network = open_network(reader.model, tuple(_of_some_size(spec, batch) for spec in reader.inputs))

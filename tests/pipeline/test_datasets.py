@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from conrepair.config.model import DatasetConfig
+from conrepair.pipeline import datasets
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.runtime.errors import DataError, FetchError

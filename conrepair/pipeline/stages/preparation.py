@@ -6,7 +6,7 @@ from typing import Any
 
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.detect import hides_inputs
-from conrepair.networks.synthetic_inputs import ChosenValues, Reader
+from conrepair.networks.synthetic_inputs import ChosenValues
 from conrepair.pipeline.datasets import Dataset, with_ranges
 from conrepair.pipeline.recipes import sized_recipe
 from conrepair.pipeline.sources import source_task
@@ -114,8 +114,8 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
     samples = state.data_for(group[0], first)[0].samples
     layers = state.settings.layers.options
     payload = {
-        "source": Reader(first.model.bare, samples),
-        "targets": tuple(Reader(model.model.bare, subject.open_sizes_filled(model)) for subject, model in made[1:]),
+        "source": first.with_inputs(samples),
+        "targets": tuple(model.with_inputs(subject.open_sizes_filled(model)) for subject, model in made[1:]),
         "limits": dataset.limits,
         "count": dataset.count,
         "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),

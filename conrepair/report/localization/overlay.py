@@ -40,11 +40,17 @@ def overlay(model: Model, result: Localization, side: Side) -> dict[str, Any] | 
         return None
     worst: dict[str, LayerRow] = {}
     for row in result.layers:
-        node = ids.of(getattr(row, f"{side}_tensor"), getattr(row, f"{side}_layer"))
+        node = ids.of(*_names(row, side))
         if node is not None and (node not in worst or _rank(row) > _rank(worst[node])):
             worst[node] = row
     results = {node: {"value": _value(row), "bgColor": _colour(row)} for node, row in worst.items()}
     return {"name": "introduced relative error", "results": results}
+
+
+def _names(row: LayerRow, side: Side) -> tuple[str, str]:
+    if side == "source":
+        return row.source_tensor, row.source_layer
+    return row.target_tensor, row.target_layer
 
 
 def _rank(row: LayerRow) -> tuple[bool, float]:
