@@ -26,25 +26,20 @@ _SAMPLES = 8
 
 
 def draw_inputs(
-    folder: Path,
-    source: LoadedModel,
-    targets: tuple[LoadedModel, ...],
-    limits: SyntheticRange,
-    count: int,
-    batch: int,
+    folder: Path, source: LoadedModel, made: tuple[LoadedModel, ...], limits: SyntheticRange, count: int, batch: int
 ) -> ChosenValues:
     """Choose which inputs to draw for a model and what was made of it.
 
     Args:
         folder: Not used.
         source: The model.
-        targets: What was made of it.
+        made: What was made of it.
         limits: What is known of the ranges.
         count: How many samples there will be.
         batch: How many at once.
     """
-    chosen = choose_inputs(source, targets, limits, count, batch=batch)
-    check_unchanged(source.model, *(target.model for target in targets))
+    chosen = choose_inputs(source, made, limits, count, batch=batch)
+    check_unchanged(source.model, *(item.model for item in made))
     return chosen
 
 

@@ -149,10 +149,7 @@ class Output:
         """Make sure that all of it is as it was written, and nothing else is there; contents come last."""
         root, known = self._root, self._known()
         if known.by != self.by or (self.beside and not known.names(self.path.name)):
-            raise UsageError(
-                f"{self.path} exists and no {self.by} of this version wrote it, so it isn't replaced. "
-                "Choose another output (-o), or another `name` in a configuration."
-            )
+            raise self._is_others(self.path)
         if not self.beside:
             _check_access(self.path)
         there = []
@@ -186,7 +183,13 @@ class Output:
         for name in names:
             place = place_in(self.path, name)
             if place.exists() and not known.owns(self.path, name):
-                raise _changed(place)
+                raise _changed(place) if known.by == self.by else self._is_others(place)
+
+    def _is_others(self, path: Path) -> UsageError:
+        return UsageError(
+            f"{path} exists and no {self.by} of this version wrote it, so it isn't replaced. "
+            "Choose another output (-o), or another `name` in a configuration."
+        )
 
     def wrote(self, name: str) -> bool:
         """Whether a file was written along with it, and is as it was.

@@ -115,7 +115,7 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
     layers = state.settings.layers.options
     payload = {
         "source": first.with_inputs(samples),
-        "targets": tuple(model.with_inputs(subject.open_sizes_filled(model)) for subject, model in made[1:]),
+        "made": tuple(model.with_inputs(subject.open_sizes_filled(model)) for subject, model in made[1:]),
         "limits": dataset.limits,
         "count": dataset.count,
         "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),

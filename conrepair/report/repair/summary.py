@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from conrepair.frameworks.identity import model_files
 from conrepair.localization.result import Localization
 from conrepair.repairs.conversion.result import Mending, Stop
 from conrepair.repairs.outcomes import CONVERTED, PATCH, RECIPE, Advice, Agreement, Delivery
@@ -204,7 +205,7 @@ def _of_recipe(result: RepairResult) -> Text:
 
 def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
     """What a repair's folder holds."""
-    names = [] if result.model is None else [Path(result.model.path).name]
+    names = [] if result.model is None else [file.name for file in model_files(Path(result.model.path))]
     if result.recipe is not None:
         names.append(RECIPE)
     anew = None if result.mended else made_anew(advice)
