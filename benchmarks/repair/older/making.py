@@ -192,8 +192,7 @@ def make_faulty(folder: Path, **payload: Any) -> dict[str, Any]:
         side = side_of(found.model)
         if payload["converter"]:
             (folder / "converted").mkdir()
-            step = {"side": side, "converter": payload["converter"], "options": {}}
-            side = convert(step, folder / "converted")["side"]
+            side = convert(folder / "converted", side=side, converter=payload["converter"], options={})["side"]
         return {"side": side, "words": found.words}
     raise UnfitError("no place", f"none of {', '.join(names)}")
 
