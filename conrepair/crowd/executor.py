@@ -180,7 +180,7 @@ class Crowd:
         short: dict[str, str] = {}
         while True:
             resources = wanted_resources(job.needs, job.reach, self._cluster.workers.values())
-            asked = canonical_json({**request, "without": sorted(short)})
+            asked = canonical_json({**request, "without": sorted(short)}, strict=False)
             key = f"{job.function}-{hashlib.sha256(asked.encode()).hexdigest()}"
             answer = self._cluster.done(key, request, resources, short)
             self._count(fetched=answer["fetched"], put=answer["put"])

@@ -66,11 +66,10 @@ def save_beside(model: onnx_ir.Model, path: Path, before: Path, border: Border) 
         with tempfile.TemporaryDirectory(dir=temporary.parent) as room:
             names = {str(tensor.location) for tensor in _weights(model) if isinstance(tensor, onnx_ir.ExternalTensor)}
             for name in names:  # ONNX's checker wants them beside the model, and doesn't read them
-                size = (before.parent / name).stat().st_size
                 stand_in = place_in(Path(room), name)
                 stand_in.parent.mkdir(parents=True, exist_ok=True)
                 with stand_in.open("xb") as file:
-                    file.truncate(size)
+                    file.truncate((before.parent / name).stat().st_size)
             other = max(names, key=len, default="").replace("/", "-") + path.suffix  # which none of them has
             shutil.copyfile(temporary, Path(room) / other)
             _check(Path(room) / other, path.name, before)

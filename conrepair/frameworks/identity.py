@@ -9,6 +9,7 @@ from typing import Any
 
 from conrepair.frameworks.detect import container
 from conrepair.frameworks.proto_file import inner_graphs, read_proto
+from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 from conrepair.runtime.path_text import path_problem, real_path
 
@@ -16,11 +17,8 @@ from conrepair.runtime.path_text import path_problem, real_path
 def model_files(path: Path) -> tuple[Path, ...]:
     """The model's file or folder, then the files that hold an ONNX model's external data.
 
-    Data outside the model's folder aren't listed (no runtime reads them), nor are those of a damaged file, nor what
-    can't be the path of anything.
-
-    Raises:
-        ModelLoadError: if the file is larger than an ONNX model can be.
+    Data outside the model's folder aren't listed (no runtime reads them), nor are those of a file that can't be
+    loaded, nor what can't be the path of anything.
     """
     if not path.is_file() or container(path) != ".onnx":
         return (path,)
@@ -30,7 +28,7 @@ def model_files(path: Path) -> tuple[Path, ...]:
 
     try:
         proto, _ = read_light(path)
-    except (DecodeError, ValueError):
+    except (DecodeError, ValueError, ModelLoadError):
         return (path,)
     names = sorted(
         {

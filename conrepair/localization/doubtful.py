@@ -47,10 +47,9 @@ def with_other_layers(
 def _is_wrong(cuts: Cuts, item: Judged) -> bool:
     if not min(item.introduced, item.full):
         return False
-    doubtful = not item.guilty and min(item.introduced, item.full) > item.floor
-    return _is_written_otherwise(cuts, item) or (
-        doubtful and not _may_be_folded(cuts, item) and _has_wrong_weight(cuts, item)
-    )
+    if _is_written_otherwise(cuts, item):
+        return True
+    return _is_doubtful(item) and not _may_be_folded(cuts, item) and _has_wrong_weight(cuts, item)
 
 
 def _may_be_folded(cuts: Cuts, item: Judged) -> bool:
@@ -102,6 +101,10 @@ def _few_bits(ours: Step, theirs: Step) -> Iterator[tuple[str, Parameter, Parame
         right = ours.parameters.get(role)
         if right is not None and given.bits and given.bits <= MOST_BITS:
             yield given.name or f"{theirs.layer}/{role}", right, given
+
+
+def _is_doubtful(item: Judged) -> bool:
+    return not item.guilty and min(item.introduced, item.full) > item.floor
 
 
 def _has_wrong_weight(cuts: Cuts, item: Judged) -> bool:

@@ -84,9 +84,9 @@ def _state_of(stream: BinaryIO) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def canonical_json(value: Any) -> str:
-    """Serialize so that equal values give equal text: sorted keys, no white space."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+def canonical_json(value: Any, *, strict: bool = True) -> str:
+    """Serialize so that equal values give equal text: sorted keys, no white space; strictly, no NaN or infinity."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=not strict)
 
 
 def explain_write_error(error: BaseException, *places: Path) -> str | None:

@@ -46,7 +46,7 @@ def job_key(kind: str, payload: Mapping[str, Any], fingerprint: str) -> str:
     Returns:
         40 hexadecimal digits.
     """
-    text = canonical_json({"kind": kind, "payload": payload, "fingerprint": fingerprint})
+    text = canonical_json({"kind": kind, "payload": payload, "fingerprint": fingerprint}, strict=False)
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 

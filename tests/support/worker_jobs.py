@@ -300,5 +300,5 @@ def detach(folder: Path, **payload: Any) -> Payload:
     found = {"pid": int(os.read(there, 20))}
     if payload.get("then") == "hang":
         (folder / "pid").write_text(str(found["pid"]))
-        hang(payload, folder)
+        hang(folder, **payload)
     return found

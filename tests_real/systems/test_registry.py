@@ -18,15 +18,15 @@ from conrepair.backends.base import Switch
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
 from conrepair.frameworks.identity import copy_model, model_sha256
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
 from conrepair.intake.data import write_arrays
 from conrepair.runtime.errors import ConversionError, DeviceError, UsageError
-from conrepair.runtime.files import sha256_of
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.reach import GPU
 from conrepair.runtime.store import Entry as StoreEntry
 from conrepair.systems.registry import ENTRIES, SYSTEMS, Entry, entry
-from conrepair.systems.system import Setting
+from conrepair.systems.system import Chosen, Setting
 
 pytestmark = pytest.mark.workers  # compilers, and flags of processes
 
@@ -73,7 +73,7 @@ class InWorkers:
 
     def done(self, kind: str, setting: Setting, **more: Any) -> StoreEntry:
         self.count += 1
-        payload = {"model": to_json(self.model), "system": self.asked.system, "setting": to_json(setting), **more}
+        payload = {"model": self.model, "chosen": Chosen(self.asked.system, setting), **more}
         listed = self.asked.runs.listing(setting) if kind == "switches" else setting
         task = Task(
             f"{self.asked.name} {kind} {self.count}",
@@ -95,13 +95,12 @@ class InWorkers:
         path = self.session.room / "samples.npz"
         if not path.is_file():
             write_arrays(path, {name: array[None] for name, array in feeds.items()})
-        made = self.done("answers", setting, given=str(path), sha256=sha256_of(path))
+        made = self.done("answers", setting, given=HashedPath(str(path), sha256_of(path)))
         with np.load(made.folder / "outputs.npz") as found:
             return found["y"][0]
 
     def switches(self) -> list[Switch]:
-        told = self.done("switches", self.asked.chosen).result["switches"]
-        return [from_json(Switch, item) for item in told]
+        return list(self.done("switches", self.asked.chosen).read(tuple[Switch, ...]))
 
 
 def in_a_plain_process(asked: Entry, setting: Setting, model: Model, feeds: Mapping[str, Any], folder: Path) -> Any:

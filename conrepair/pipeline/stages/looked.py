@@ -88,10 +88,10 @@ def _by_layers(state: RunState, executed: Sequence[Execution]) -> Looked | None:
     """
     from conrepair.pipeline.stages.localize import localize
 
-    targets = [item for item in executed if item.kind != "reference"]
-    if not targets or state.settings.metrics or state.settings.max_drop:
-        return None
-    if not all(subject.drawn and _is_looked_into(state, subject) for subject in state.subjects):
+    told = not (state.settings.metrics or state.settings.max_drop) and {item.kind for item in executed} > {
+        "reference"
+    }
+    if not told or not all(subject.drawn and _is_looked_into(state, subject) for subject in state.subjects):
         return None
     sources = [item.source for item in state.subjects if item.compare_with is None and item.source is not None]
     state.settings.check([spec.name for source in sources for spec in source.description.outputs])

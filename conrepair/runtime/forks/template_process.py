@@ -92,7 +92,6 @@ def _forked(asked: Mapping[str, Any], given: Sequence[int], others: Sequence[int
             _become(asked, given, others, alone=alone)
         finally:
             traceback.print_exc()
-            sys.stderr.flush()
             os._exit(1)
     for descriptor in given:
         os.close(descriptor)
