@@ -1,40 +1,30 @@
-"""Turn results into JSON values: dataclasses, enums, paths, and numbers that JSON doesn't have."""
+"""Turn results into JSON for documents: without numbers and texts that these can't have."""
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import math
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-import numpy as np
+from conrepair.runtime.typed import plain
 
 
-def encode(value: Any, text: Callable[[str], str] | None = None) -> Any:
+def encode(value: Any) -> Any:
     r"""Make `value` JSON-able; infinities become "inf" and "-inf", NaN becomes "nan", half a surrogate `\udc80`.
 
     Args:
-        value: Any.
-        text: What is written of a text; default: half a surrogate as that escape, for documents.
+        value: As of `plain`.
     """
-    text = text or _text
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: encode(getattr(value, field.name), text) for field in dataclasses.fields(value)}
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {text(str(key)): encode(item, text) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [encode(item, text) for item in value]
-    if isinstance(value, str | Path):
-        return text(str(value))
-    if isinstance(value, np.generic):
-        return encode(value.item(), text)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+    return _written(plain(value))
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_text(key): _written(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_written(item) for item in value]
+    if isinstance(value, str):
+        return _text(value)
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _text(text: str) -> str:
