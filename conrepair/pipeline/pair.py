@@ -23,7 +23,6 @@ from conrepair.pipeline.run import run_models
 from conrepair.pipeline.settings import LIBRARIES, Settings, answer_settings, layer_settings
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.repairs.result import with_form
-from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder
 from conrepair.report.result import AuditResult, LocalizedStep, RunKind
 from conrepair.report.results import Compared, Localized, Repaired
@@ -32,6 +31,7 @@ from conrepair.runtime.interruption import ended_gently
 from conrepair.runtime.journal import end_early
 from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.store import journals
+from conrepair.runtime.typed import plain
 from conrepair.verbs.options import Compare, Localize, Repair
 
 _WELL_FORMED = "well-formed"  # folder of a copy of the target
@@ -125,8 +125,8 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
     }
     dataset = dataset_for(data, options, samples=count)
     recipe, notes = fitting_recipe(names[0], dataset, recipe)
-    if usual and (words := fewer_in_words(count, paths)):
-        notes = [*notes, words]
+    if count < options.count:
+        notes = [*notes, fewer_in_words(count, paths)]
     build = paths[-1] if is_build(paths[-1]) else None
     subjects = [
         Subject(
@@ -155,7 +155,7 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         data=data,
         subjects=tuple(subjects),
         settings=settings,
-        asked=encode(asked, text=str),
+        asked=plain(asked),
         notes=tuple(notes),
     )
 
