@@ -31,9 +31,10 @@ from benchmarks.common.making import FOLDED, KEPT
 from benchmarks.common.running import result_of
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.networks.network import open_network
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import Workers
 
 TARGET = 3.0
@@ -125,7 +126,7 @@ def measure_memory(folder: Path, **payload: Any) -> dict[str, Any]:
     """The peak of one localization's memory, in bytes."""
     source = payload["source"]
     inputs = [_with_batch(spec, _LARGE_BATCH) for spec in _inputs(source)]
-    graph = open_network(from_json(Model, source["model"]), inputs).graph
+    graph = open_network(typed(Model, source["model"]), inputs).graph
     sizes = sorted((tensor.nbytes or 0 for name, tensor in graph.tensors.items() if name in graph.producers))
     before = _own_memory()
     with _Peaks() as peaks:
@@ -153,7 +154,7 @@ def _localize(
 
     data = _reference(payload["data"])
     source, target = (
-        FedModel(from_json(Model, side["model"]), tuple(_inputs(side)), data, None)
+        FedModel(typed(Model, side["model"]), tuple(_inputs(side)), data, None)
         for side in (payload["source"], payload["target"])
     )
     options = Options(samples=data.count, batch_size=batch)
@@ -234,7 +235,7 @@ def _count(data: str) -> int:
 
 
 def _inputs(side: Mapping[str, Any]) -> list[TensorSpec]:
-    return [from_json(TensorSpec, spec) for spec in side["inputs"]]
+    return [typed(TensorSpec, spec) for spec in side["inputs"]]
 
 
 def _with_batch(spec: TensorSpec, size: int) -> TensorSpec:

@@ -9,9 +9,10 @@ from typing import Any
 
 from conrepair.converters.all_converters import converter
 from conrepair.data.tensor_spec import Dimension, TensorSpec
-from conrepair.frameworks.model import Description, Model, from_json
+from conrepair.frameworks.model import Description, Model
 from conrepair.jobs.values import BuildRequest, ConversionStep
 from conrepair.runtime.files import HashedPath, sha256_of
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import Job, Success, Workers
 from conrepair.zoo.architectures import select
 from conrepair.zoo.catalog import zoo_model
@@ -119,8 +120,8 @@ def _run(job: Job, workers: Workers) -> tuple[Model, Description]:
     if not isinstance(outcome, Success):
         raise RuntimeError(f"{job.folder.name}: {outcome}")
     value = outcome.value["model"]
-    model = from_json(Model, value | {"path": str(job.folder / value["path"])})
-    return model, from_json(Description, outcome.value["description"])
+    model = typed(Model, value | {"path": str(job.folder / value["path"])})
+    return model, typed(Description, outcome.value["description"])
 
 
 # --- networks ---------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,11 @@ from conrepair.data.binding import bind_inputs
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.builders import calibration_inputs
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
 from conrepair.jobs.values import ConversionStep
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.runtime.errors import InferenceError
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
 Array = npt.NDArray[Any]
@@ -97,7 +98,7 @@ def _rows(title: str, origin: Origin, folder: Path, workers: Workers) -> Iterato
         target = folder / str(number)
         told = {"model": model, "step": ConversionStep.of(step, options), "inputs": about.inputs}
         outcome = _call("conrepair.jobs.conversion:convert", told, target, workers)
-        payload = {"model": to_json(model), "inputs": to_json(about)["inputs"], "pixels": origin.pixels}
+        payload = {"model": asdict(model), "inputs": asdict(about)["inputs"], "pixels": origin.pixels}
         payload |= {"options": options, "file": None}
         failure, seconds = "", None
         if isinstance(outcome, Success):
@@ -144,8 +145,8 @@ def measure(_: Path, **payload: Any) -> dict[str, Any]:
     from conrepair.frameworks.keras import load_keras, spec_of
     from conrepair.frameworks.onnx import OnnxRunnable
 
-    source = from_json(Model, payload["model"])
-    specs = tuple(from_json(TensorSpec, spec) for spec in payload["inputs"])
+    source = typed(Model, payload["model"])
+    specs = tuple(typed(TensorSpec, spec) for spec in payload["inputs"])
     started = time.perf_counter()
     if payload["file"] is None:
         network = make_network(source, payload["options"])

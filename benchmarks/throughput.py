@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,14 @@ from conrepair.config.model import DatasetConfig
 from conrepair.data.pictures.named_recipes import named_recipe
 from conrepair.data.pictures.photos import read_photo_folder
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
 from conrepair.jobs.values import BuildRequest, ConversionStep, RunRequest
 from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.report.row_paths import placed, resolved_in
 from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.store import Store
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import Job, Success, Workers
 from conrepair.zoo.catalog import zoo_model, zoo_photos
 
@@ -91,7 +93,7 @@ def _measure(
     room: Path, model: Model, folders: dict[str, Path], batch_size: int, workers: Workers
 ) -> dict[str, float]:
     """Seconds of the bare loop, of the first passes, of a next pass; one after the other."""
-    payload = {"model": to_json(model), "count": len(list(folders["first"].iterdir())), "batch_size": batch_size}
+    payload = {"model": asdict(model), "count": len(list(folders["first"].iterdir())), "batch_size": batch_size}
     seconds = {
         "bare": float(worker_value(workers, "benchmarks.throughput:bare_loop", payload, room / "bare")["seconds"])
     }
@@ -121,7 +123,7 @@ def _print(rows: list[dict[str, Any]], *, as_json: bool) -> None:
 
 def bare_loop(folder: Path, **payload: Any) -> dict[str, Any]:
     """In a worker: run a runtime over tensors in memory, and nothing else."""
-    model = from_json(Model, payload["model"])
+    model = typed(Model, payload["model"])
     tensors = np.random.default_rng(0).normal(size=(payload["count"], 3, 224, 224)).astype(np.float32)
     size = payload["batch_size"]
     call = _bare_onnxruntime(model) if model.framework == "onnx" else _bare_torch(model)
@@ -167,7 +169,7 @@ def mobilenets(room: Path, workers: Workers) -> dict[str, Model]:
         inputs=(TensorSpec("", ("batch", 3, 224, 224), "float32"),),
     )
     value = worker_value(workers, "conrepair.jobs.description:build", {"request": request}, built)
-    source = placed(from_json(Model, value["model"]), resolved_in(built))
+    source = placed(typed(Model, value["model"]), resolved_in(built))
     converted = room / "converted"
     converted.mkdir()
     step = ConversionStep("torch-onnx-script", {"opset": 17, "fold_constants": True}, {})

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ import numpy as np
 
 from benchmarks.common.jobs import JOBS
 from benchmarks.throughput import mobilenets, worker_value
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import Workers
 
 OVERHEAD_TARGET, SPEED_TARGET = 0.05, 3.0
@@ -49,7 +51,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1, jobs=JOBS) as workers:
         room = Path(scratch)
-        payload = {"model": to_json(mobilenets(room, workers)["onnxruntime"]), "rounds": options.rounds}
+        payload = {"model": asdict(mobilenets(room, workers)["onnxruntime"]), "rounds": options.rounds}
         payload["targets"] = options.target or TARGETS
         before = os.getloadavg()[0]
         value = worker_value(workers, "benchmarks.tvm_cost:measure", payload, room / "cost", _TIMEOUT)
@@ -69,7 +71,7 @@ def measure(folder: Path, **payload: Any) -> dict[str, Any]:
     Returns:
         "seconds" (of each call, by build and side), "errors" (relative, against ONNX Runtime).
     """
-    model = from_json(Model, payload["model"])
+    model = typed(Model, payload["model"])
     image = np.random.default_rng(0).normal(size=(1, 3, 224, 224)).astype(np.float32)
     calls: dict[str, Callable[[], Any]] = {_RUNTIME: _onnxruntime(model, image)}
     expected, errors = calls[_RUNTIME](), {}

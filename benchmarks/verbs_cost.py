@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ def make_pair(folder: Path) -> dict[str, Any]:
     import onnx
 
     from benchmarks.common.making import FOLDED, make
-    from conrepair.frameworks.model import Model, to_json
+    from conrepair.frameworks.model import Model
     from conrepair.runtime.files import sha256_of
 
     (folder / "made").mkdir()
@@ -127,7 +127,7 @@ def make_pair(folder: Path) -> dict[str, Any]:
     pads.ints[:] = _PADS
     wrong = folder / f"{WRONG}.onnx"
     onnx.save(model, wrong)
-    return {**side, "model": to_json(Model("onnx", str(wrong), sha256_of(wrong)))}
+    return {**side, "model": asdict(Model("onnx", str(wrong), sha256_of(wrong)))}
 
 
 def _export_program(folder: Path) -> None:

@@ -13,9 +13,9 @@ from unittest import mock
 from benchmarks.common.here_lane import HereLane
 from conrepair.cli import main
 from conrepair.data.feeds import DataReference
-from conrepair.frameworks.model import from_json
 from conrepair.localization.result import Localization
 from conrepair.runtime import workers
+from conrepair.runtime.typed import typed
 
 __all__ = ["VERBS", "Answer", "ask", "ask_of", "localization"]
 
@@ -89,4 +89,4 @@ def ask_of(
 
 def localization(said: Answer) -> Localization:
     """What a verb that looks into layers found in the target."""
-    return from_json(Localization, said.document["rows"][-1]["localized"]["steps"][-1]["localization"])
+    return typed(Localization, said.document["rows"][-1]["localized"]["steps"][-1]["localization"])

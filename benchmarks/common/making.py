@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from conrepair.data.pictures.recipe import apply_numeric, apply_spatial
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.builders import build_from_factory, calibration_inputs
 from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.model import Factory, Model, from_json, to_json
+from conrepair.frameworks.model import Factory, Model
 from conrepair.frameworks.registry import framework
 from conrepair.jobs.conversion import convert as run_converter
 from conrepair.jobs.values import ConversionStep
 from conrepair.runtime.files import sha256_of, whole_output
+from conrepair.runtime.typed import typed
 from conrepair.zoo.catalog import zoo_model, zoo_photos
 from conrepair.zoo.packages import cache_folder
 
@@ -78,11 +80,11 @@ def convert(folder: Path, **payload: Any) -> dict[str, Any]:
         "side" of the target.
     """
     step = converter(payload["converter"])
-    model = from_json(Model, payload["side"]["model"])
-    inputs = tuple(from_json(TensorSpec, spec) for spec in payload["side"]["inputs"])
+    model = typed(Model, payload["side"]["model"])
+    inputs = tuple(typed(TensorSpec, spec) for spec in payload["side"]["inputs"])
     value = run_converter(folder, model, ConversionStep.of(step, step.complete(payload["options"])), inputs)
     made = dataclasses.replace(value.model, path=str(folder / value.model.path), provenance=None)
-    return {"side": {"model": to_json(made), "inputs": [to_json(spec) for spec in value.description.inputs]}}
+    return {"side": {"model": asdict(made), "inputs": [asdict(spec) for spec in value.description.inputs]}}
 
 
 def build(wanted: BenchmarkModel, folder: Path) -> Model:
@@ -157,7 +159,7 @@ def unfolded(model: Model, folder: Path) -> Model:
 def side_of(model: Model) -> dict[str, Any]:
     """A model and its inputs as plain values, which `convert` takes."""
     description = framework(model.framework).describe(model)
-    return {"model": to_json(model), "inputs": [to_json(spec) for spec in description.inputs]}
+    return {"model": asdict(model), "inputs": [asdict(spec) for spec in description.inputs]}
 
 
 def _inputs(wanted: BenchmarkModel) -> list[np.ndarray]:

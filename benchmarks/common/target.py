@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from benchmarks.faults.inject_file import has_place, inject_file
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.result import LocatedFault
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.onnx_passes.files import load, save
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.typed import typed
 
 __all__ = [
     "AGREE",
@@ -116,7 +118,7 @@ def made_target(payload: Mapping[str, Any], data: Data, scratch: Path, *, meant:
     elif payload["route"] and (meant or payload["faults"][0] in OWN_FAULTS):
         right = converted(right, payload["route"], scratch / "meant")
         if payload["faults"][0] in OWN_FAULTS:  # else localization may name the source's layers, which are known
-            models = (from_json(Model, item["model"]) for item in (right, made))
+            models = (typed(Model, item["model"]) for item in (right, made))
             injected[0]["target_layers"] = sorted(layers_otherwise(*models))
     return Target(made, injected, right, off)
 
@@ -124,12 +126,12 @@ def made_target(payload: Mapping[str, Any], data: Data, scratch: Path, *, meant:
 def side_of(model: Model) -> dict[str, Any]:
     """A model with its inputs, as plain values."""
     inputs = framework(model.framework).describe(model).inputs
-    return {"model": to_json(model), "inputs": [to_json(spec) for spec in inputs]}
+    return {"model": asdict(model), "inputs": [asdict(spec) for spec in inputs]}
 
 
 def subject(side: Mapping[str, Any], reference: DataReference) -> FedModel:
     """A side as a localization takes it."""
-    return FedModel(from_json(Model, side["model"]), _inputs(side), reference, None)
+    return FedModel(typed(Model, side["model"]), _inputs(side), reference, None)
 
 
 def told(fault: LocatedFault) -> dict[str, Any]:
@@ -170,7 +172,7 @@ def finite(number: float) -> float | None:
 
 
 def _inputs(side: Mapping[str, Any]) -> tuple[TensorSpec, ...]:
-    return tuple(from_json(TensorSpec, spec) for spec in side["inputs"])
+    return tuple(typed(TensorSpec, spec) for spec in side["inputs"])
 
 
 # --- faults -----------------------------------------------------------------------------------------------
@@ -193,7 +195,7 @@ def _injected(
         except Exception as error:
             raise UnfitError("not injected", f"{name}: {type(error).__name__}: {error}"[:300]) from error
         if found is None:
-            placed |= has_place(from_json(Model, side["model"]), catalogue[name])
+            placed |= has_place(typed(Model, side["model"]), catalogue[name])
             continue
         side, truth, about = found
         avoid |= truth.target
@@ -209,7 +211,7 @@ def _injected_by_framework(
     (name, *_), base = payload["faults"], payload["base"]
     feeds, generator = data.feeds(base, _INJECTION_SAMPLES), np.random.default_rng(payload["seed"])
     try:
-        found = inject_by_framework(from_json(Model, base["model"]), name, feeds, generator, scratch / "injected")
+        found = inject_by_framework(typed(Model, base["model"]), name, feeds, generator, scratch / "injected")
     except UnfitError:
         raise
     # Whatever an injection raises, it isn't what is measured.
@@ -233,7 +235,7 @@ def _inject(
     folder: Path,
     avoid: frozenset[str],
 ) -> tuple[dict[str, Any], Truth, dict[str, Any]] | None:
-    model = from_json(Model, side["model"])
+    model = typed(Model, side["model"])
     feeds = data.feeds(side, _INJECTION_SAMPLES)
     changed = inject_file(model, fault, feeds, generator, folder, avoid=avoid)
     if changed is None:
@@ -292,5 +294,5 @@ def disagreement(reference: Mapping[str, Any], candidate: Mapping[str, Any], dat
 
 
 def _outputs(side: Mapping[str, Any], data: Data) -> dict[str, Any]:
-    runnable = framework(side["model"]["framework"]).load(from_json(Model, side["model"]))
+    runnable = framework(side["model"]["framework"]).load(typed(Model, side["model"]))
     return runnable.run(data.feeds(side, _INJECTION_SAMPLES))

@@ -13,8 +13,9 @@ from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.identity import model_files
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.runtime.typed import typed
 
 __all__ = ["Agreement", "agreement", "answers", "quantized_tensors", "size"]
 
@@ -38,8 +39,8 @@ class Agreement:
 
 def answers(side: Mapping[str, Any], data: DataReference) -> Answers:
     """All outputs of a model for all samples, computed by its own framework from its file."""
-    inputs = tuple(from_json(TensorSpec, spec) for spec in side["inputs"])
-    runnable = framework(side["model"]["framework"]).load(from_json(Model, side["model"]))
+    inputs = tuple(typed(TensorSpec, spec) for spec in side["inputs"])
+    runnable = framework(side["model"]["framework"]).load(typed(Model, side["model"]))
     parts: dict[str, list[np.ndarray[Any, Any]]] = {}
     for batch in batches(open_feeds(data, inputs, None), inputs, _BATCH):
         for name, array in runnable.run(batch.feeds).items():

@@ -21,7 +21,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.editors.open_editor import open_editor
 from conrepair.evaluate.run import Intent
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
@@ -32,6 +32,7 @@ from conrepair.repairs.repair import repair_models
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.typed import typed
 
 __all__ = ["repaired", "run"]
 
@@ -141,7 +142,7 @@ def repaired(
 
 
 def _model(side: Mapping[str, Any]) -> Model:
-    return from_json(Model, side["model"])
+    return typed(Model, side["model"])
 
 
 def _unseen(data: Data, seen: int, scratch: Path) -> DataReference:

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.frameworks.model import from_json
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.typed import typed
 
 WRONG = 16.0  # units in the last place: above that, digits are lost for which there's a cause
 _MOST = 2.0**24  # units in the last place: all digits of float32
@@ -76,7 +76,7 @@ def known_errors(path: Path, systems: Collection[str]) -> dict[str, float]:
         UsageError: if it isn't such a file, or has none of these systems.
     """
     try:
-        measured = from_json(tuple[Measured, ...], value_of(read_json_text(path)))
+        measured = typed(tuple[Measured, ...], value_of(read_json_text(path)))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} isn't what `conrepair accuracy -o` writes as accuracy.json: {error}") from error
     there = {item.system for item in measured}

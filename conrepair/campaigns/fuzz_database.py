@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.frameworks.model import from_json
 from conrepair.fuzz.looking import SUSPECT, Looked
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import StorageError, UsageError
+from conrepair.runtime.typed import typed
 
 DATABASE = "campaign.sqlite"
 WAITS = "waits"
@@ -139,7 +139,7 @@ class Database:
         )
         names = ("network", "entry", "suspicion", "plainly", "odd")
         found = [{**dict(zip(names, row, strict=True)), "suspicion": json.loads(row[2])} for row in rows]
-        return [from_json(Suspect, item) for item in found]
+        return [typed(Suspect, item) for item in found]
 
     def add_reduction(self, suspect: Suspect, verdict: str, told: Mapping[str, Any], cause: str = "") -> None:
         """Keep what was made of a suspicion.

@@ -26,7 +26,6 @@ from conrepair.cases.case import read
 from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
-from conrepair.frameworks.model import from_json
 from conrepair.fuzz.apart import PROCESS
 from conrepair.fuzz.finding import Finding, key_of
 from conrepair.fuzz.known import Known
@@ -326,7 +325,7 @@ class Campaign:
             "blamed": asked.runs.blamed(asked.chosen, told["versions"]),
             "release": asked.release,
         }
-        finding = from_json(Finding, {**told, **more})
+        finding = typed(Finding, {**told, **more})
         choices = tuple(told.get("choices", ()))  # there are none in campaigns that began without
         key = key_of(asked.system, finding.suspicion, finding.operators, finding.cause, choices)
         finding = dataclasses.replace(finding, key=key)
@@ -354,7 +353,7 @@ class Campaign:
         for network, name, verdict, told, cause in database.reductions():
             if verdict == SUSPECT:
                 self.findings[cause] = self._finding(
-                    Suspect(network, name, from_json(Suspicion, told["suspicion"])), told
+                    Suspect(network, name, typed(Suspicion, told["suspicion"])), told
                 )
 
     def _count(self, database: Database) -> None:
@@ -379,7 +378,7 @@ def _told(folder: Path, share: Sequence[FuzzNetwork]) -> list[tuple[str, Looked]
     """What a job said of its networks so far; a line that it was writing when it ended isn't there."""
     path = folder / TOLD
     lines = text_of(path).split("\n")[:-1] if path.is_file() else []
-    return [(item.name, from_json(Looked, json.loads(line))) for item, line in zip(share, lines, strict=False)]
+    return [(item.name, typed(Looked, json.loads(line))) for item, line in zip(share, lines, strict=False)]
 
 
 def _ended(job: Job, failure: Failure, place: int) -> Looked:

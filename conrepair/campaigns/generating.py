@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from conrepair.engine.job_table import reach_of
 from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
-from conrepair.frameworks.model import to_json
 from conrepair.generate.blocks import BLOCK
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import ABOUT, versions
@@ -135,7 +134,7 @@ def generate(
     own = {"functions": [item.identity for item in asked.functions]} if asked.functions else {}
     identity = {
         "seed": asked.seed,
-        "wishes": to_json(asked.wishes) | asked.material.identity | own,
+        "wishes": asdict(asked.wishes) | asked.material.identity | own,
         "versions": {**versions(), **_named(taken, asked)},
     }
     folder = NetworkFolder(

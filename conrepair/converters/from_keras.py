@@ -6,6 +6,7 @@ import contextlib
 import math
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from conrepair.converters.base import Converter, Option, parts_without
 from conrepair.converters.tf2onnx_shared import collecting_often, save
 from conrepair.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
 from conrepair.data.calibration import CalibrationFeeds
-from conrepair.frameworks.model import Model, to_json
+from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.notes import note
 from conrepair.runtime.outside.scripts import run_script
@@ -219,7 +220,7 @@ TFLITE = Converter(
 
 def _to_torch(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     with tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:
-        arguments = {"model": to_json(model), "folder": str(folder)}
+        arguments = {"model": asdict(model), "folder": str(folder)}
         variables = {"KERAS_BACKEND": "torch"}
         value = run_script(_SCRIPT, arguments, Path(scratch), what="Keras on PyTorch", variables=variables)
     return str(value["file"])

@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.runtime.typed import typed as from_json
 from conrepair.runtime.words import shortened
-
-__all__ = ["Description", "Factory", "LoadedModel", "Model", "Provenance", "from_json", "short_text", "to_json"]
 
 
 @dataclass(frozen=True)
@@ -214,8 +211,3 @@ def short_text(value: bytes) -> str:
     if len(text) <= _LONGEST and text.isprintable():
         return text
     return f"{shortened(text, _LONGEST)!r} ({len(value)} bytes, sha256 {hashlib.sha256(value).hexdigest()[:12]})"
-
-
-def to_json(value: Any) -> Any:
-    """Turn a dataclass of this module into JSON-able values."""
-    return dataclasses.asdict(value)

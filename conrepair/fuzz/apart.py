@@ -11,13 +11,14 @@ import os
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from multiprocessing.connection import Connection
 
 from conrepair.cases.case import Case
-from conrepair.frameworks.model import from_json, to_json
 from conrepair.fuzz.looking import SUSPECT, Looked
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.runtime.libraries import EXTRAS
+from conrepair.runtime.typed import typed
 
 PROCESS = "process"
 """Stage of these: what was being done isn't known."""
@@ -48,7 +49,7 @@ def looking_apart(
 
     def ask(case: Case) -> Looked:
         here.send(case)
-        return from_json(Looked, json.loads(here.recv_bytes()))
+        return typed(Looked, json.loads(here.recv_bytes()))
 
     try:
         yield ask
@@ -64,7 +65,7 @@ def _serve(there: Connection, looked: Callable[[Case], Looked], seconds: float, 
     with contextlib.suppress(EOFError):  # nobody asks any more
         while True:
             found = looked_apart(functools.partial(looked, there.recv()), seconds)
-            there.send_bytes(json.dumps(to_json(found)).encode())
+            there.send_bytes(json.dumps(asdict(found)).encode())
 
 
 def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
@@ -80,7 +81,7 @@ def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
         try:
             for number in _CRASHES:  # libraries have handlers that end otherwise
                 signal.signal(number, signal.SIG_DFL)
-            writing.send_bytes(json.dumps(to_json(looked())).encode())
+            writing.send_bytes(json.dumps(asdict(looked())).encode())
         finally:
             os._exit(0)
     writing.close()
@@ -97,7 +98,7 @@ def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
         _, status = os.waitpid(child, 0)
     took = time.monotonic() - begun
     if told:
-        return from_json(Looked, json.loads(told))
+        return typed(Looked, json.loads(told))
     if not ready:
         return Looked(SUSPECT, Suspicion("hang", PROCESS, message="it doesn't end"), "", took)
     if os.WIFSIGNALED(status):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
-from conrepair.frameworks.model import from_json
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.typed import typed
 from conrepair.runtime.words import shortened
 
 _NUMBER = re.compile(r"-?\d+", re.ASCII)
@@ -54,7 +54,7 @@ def _input_spec(text: str) -> TensorSpec:
     shape = [_size(size, text) for size in sizes.split(",") if size]
     if not shape:
         raise ConfigError(f"--input {text}: give a shape, as in --input batch,3,224,224")
-    return _checked(from_json(TensorSpec, {"name": name, "shape": shape, "dtype": dtype or "float32"}), text)
+    return _checked(typed(TensorSpec, {"name": name, "shape": shape, "dtype": dtype or "float32"}), text)
 
 
 def _size(size: str, text: str) -> int | str:

@@ -10,7 +10,7 @@ import json
 import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.backends.base import Switch
 from conrepair.converters.routes import Route, find_route, pinned_route
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.file import specs_of_proto
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Runnable
@@ -27,6 +27,7 @@ from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import canonical_json
 from conrepair.runtime.reach import CONFINED
+from conrepair.runtime.typed import typed
 from conrepair.systems.wrapped import Gradients, Threaded, named
 
 _FORMAT = "onnx"  # that cases have
@@ -376,8 +377,8 @@ class System(abc.ABC):
         known = folder / f"{model.sha256[:12]}.{asked[:12]}.json"
         if not known.is_file():
             made = route.convert(model, Path(tempfile.mkdtemp(dir=folder)), setting.conversion)
-            known.write_text(json.dumps(to_json(made)), encoding="utf-8")
-        return from_json(Model, json.loads(known.read_text(encoding="utf-8")))
+            known.write_text(json.dumps(asdict(made)), encoding="utf-8")
+        return typed(Model, json.loads(known.read_text(encoding="utf-8")))
 
     def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
         """The model as a setting runs it, to be looked into kernel by kernel.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,10 @@ class Fuzz(Programmed):
     @property
     def identity(self) -> dict[str, Any]:
         """What a campaign is told from others by: its networks and systems, not how long it goes."""
-        from conrepair.frameworks.model import to_json
-
-        wishes = to_json(self.wishes)
-        told = {"seed": self.seed, "wishes": wishes, "systems": list(self.entries), "varied": self.varied}
+        told = {
+            "seed": self.seed,
+            "wishes": asdict(self.wishes),
+            "systems": list(self.entries),
+            "varied": self.varied,
+        }
         return told | ({"slower": True} if self.slower else {})

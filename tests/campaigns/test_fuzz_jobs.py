@@ -28,7 +28,7 @@ from conrepair.campaigns.fuzz_jobs import (
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.cases.case import Case, read, written
 from conrepair.cases.sizes import SIZES, open_sizes
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.looking import SUSPECT, Looked, look
 from conrepair.fuzz.suspicion import Suspicion
@@ -87,7 +87,7 @@ def test_networks_are_tried_one_after_the_other_and_each_is_told(tmp_path: Path)
     folders = [network(item, tmp_path / str(place)) for place, item in enumerate(made)]
     (tmp_path / "job").mkdir()
     fuzz_try(tmp_path / "job", "ort-none", tuple(folders), 30, 0.0)
-    told = [from_json(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
+    told = [typed(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
     assert [item.verdict for item in told] == ["right", "suspect", "refused"]
     assert json.loads((tmp_path / "job" / AT).read_text()) == {"place": 2, "judging": True, "odd": 0}
 
@@ -114,7 +114,7 @@ def test_one_build_is_fed_odd_numbers_too(tmp_path: Path, monkeypatch: pytest.Mo
         (tmp_path / f"job-{varied}").mkdir()
         fuzz_try(tmp_path / f"job-{varied}", "losing-all", tuple(folders), 30, varied)
         lines = (tmp_path / f"job-{varied}" / TOLD).read_text().splitlines()
-        found.append([from_json(Looked, json.loads(line)) for line in lines])
+        found.append([typed(Looked, json.loads(line)) for line in lines])
     plain, odd = found
     assert {(item.verdict, item.odd) for item in plain} == {("right", 0)}
     suspect = [item.suspicion.kind for item in odd if item.odd and item.suspicion is not None]
@@ -129,7 +129,7 @@ def test_the_plain_setting_is_asked_where_another_is_suspect(tmp_path: Path) -> 
     for name, made in (("ort-all", padded_pool()), ("ort-none", compared_by_halves())):
         (tmp_path / f"{name}-job").mkdir()
         fuzz_try(tmp_path / f"{name}-job", name, (network(made, tmp_path / name),), 30, 0.0)
-        found.append(from_json(Looked, json.loads((tmp_path / f"{name}-job" / TOLD).read_text())))
+        found.append(typed(Looked, json.loads((tmp_path / f"{name}-job" / TOLD).read_text())))
     assert [(item.verdict, item.plainly) for item in found] == [("suspect", False), ("suspect", True)]
 
 

@@ -19,11 +19,12 @@ from conrepair.engine.job_table import JOBS
 from conrepair.engine.place import make_environments
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Description, Factory, Model, from_json
+from conrepair.frameworks.model import Description, Factory, Model
 from conrepair.frameworks.registry import framework
 from conrepair.jobs.values import ConversionStep
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
 
 pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.network, pytest.mark.timeout(1800)]
@@ -66,7 +67,7 @@ def convert(workers: Workers, source: Model, name: str, folder: Path, **options:
     value = outcome.value["model"]
     path = folder / "out" / value["path"]
     assert list((folder / "out").iterdir()) == [path], "no scratch is left"
-    return from_json(Model, value | {"path": str(path)}), from_json(Description, outcome.value["description"])
+    return typed(Model, value | {"path": str(path)}), typed(Description, outcome.value["description"])
 
 
 def differences(source: Model, target: Model, count: int = 1) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import ml_dtypes
@@ -11,9 +12,10 @@ import numpy.typing as npt
 import pytest
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec
-from conrepair.frameworks.model import Description, Factory, Model, Provenance, from_json, to_json
+from conrepair.frameworks.model import Description, Factory, Model, Provenance
 from conrepair.frameworks.runnable import Runnable, load_error
 from conrepair.runtime.errors import DataError, InferenceError, ModelLoadError
+from conrepair.runtime.typed import typed
 from conrepair.runtime.words import natural_order
 
 Array = npt.NDArray[Any]
@@ -198,9 +200,9 @@ def test_models_and_descriptions_survive_json() -> None:
         "torch", "/a/b.pt", "00", Factory("nets:small", {"depth": 3}), (quantized,), True,
         Provenance("11", "tool", {"tool": "1.0"}, {"opset": 13}, 2.5),
     )  # fmt: skip
-    assert from_json(Model, to_json(model)) == model
+    assert typed(Model, asdict(model)) == model
     description = Description("ONNX", (quantized,), (FLOATS,), {"Conv": 2}, 5, {"int8": 5}, 17, producer="tests")
-    assert from_json(Description, to_json(description)) == description
+    assert typed(Description, asdict(description)) == description
 
 
 @pytest.mark.parametrize(

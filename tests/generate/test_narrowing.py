@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from random import Random
 
 import pytest
 
-from conrepair.frameworks.model import from_json, to_json
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.narrowing.facts import Facts, facts_of, sort_of
 from conrepair.generate.narrowing.settings import FEWEST, changed, settings_of
@@ -22,6 +21,7 @@ from conrepair.generate.setting import Setting
 from conrepair.generate.support import Probed
 from conrepair.generate.tensors import TensorType
 from conrepair.generate.wishes import Wishes
+from conrepair.runtime.typed import typed
 
 
 def rows(count: int, *, refused: bool, **facts: dict[str, object]) -> list[NarrowingRow]:
@@ -77,7 +77,7 @@ def test_nothing_beside_what_is_to_blame_is_given_up() -> None:
 
 def test_rows_are_what_they_were_in_a_file() -> None:
     (row,) = rows(1, refused=True, types={"T": "float32"}, ranks={"X": 2}, values={"axis": "negative"})
-    assert from_json(NarrowingRow, json.loads(json.dumps(to_json(row)))) == row
+    assert typed(NarrowingRow, json.loads(json.dumps(asdict(row)))) == row
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.model import Model
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.typed import typed
 
 __all__ = ["KEPT", "made_once"]
 
@@ -54,7 +55,7 @@ def made_once(make: Callable[P, Model]) -> Callable[P, Model]:
         if not (root / name).exists():
             _keep(root, name, lambda folder: make(folder=folder, **dict(about)))  # type: ignore[call-arg]
         known = json.loads((root / name / _MODEL).read_text(encoding="utf-8"))
-        return root / name / _FILES, from_json(Model, known)
+        return root / name / _FILES, typed(Model, known)
 
     @functools.wraps(make)
     def copied(*arguments: P.args, **more: P.kwargs) -> Model:
@@ -94,7 +95,7 @@ def _keep(root: Path, name: str, make: Callable[[Path], Model]) -> None:
         (whole / _FILES).mkdir(parents=True)
         model = make(whole / _FILES)
         inner = replace(model, path=str(Path(model.path).relative_to(whole / _FILES)))
-        (whole / _MODEL).write_text(json.dumps(to_json(inner)), encoding="utf-8")
+        (whole / _MODEL).write_text(json.dumps(asdict(inner)), encoding="utf-8")
         try:
             whole.rename(root / name)
         except OSError:

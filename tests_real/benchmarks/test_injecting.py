@@ -12,7 +12,8 @@ from benchmarks.common.changes import changes
 from benchmarks.common.injecting.inject import OWN_FAULTS, OwnInjection, inject_by_framework
 from benchmarks.common.making import FOLDED, OWN, convert, make
 from benchmarks.common.target import Data, UnfitError
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
+from conrepair.runtime.typed import typed
 
 _BASES = {"by-torch": OWN, "by-exporter": OWN, "by-protobuf": FOLDED, "by-keras": "keras", "by-tflite": "tflite"}
 
@@ -34,7 +35,7 @@ def injected(made: tuple[dict[str, Any], Data], name: str, folder: Path, seed: i
     sides, data = made
     side = sides[_BASES[OWN_FAULTS[name][0].name]]
     generator = np.random.default_rng(seed)
-    return inject_by_framework(from_json(Model, side["model"]), name, data.feeds(side, 2), generator, folder)
+    return inject_by_framework(typed(Model, side["model"]), name, data.feeds(side, 2), generator, folder)
 
 
 @pytest.mark.parametrize(

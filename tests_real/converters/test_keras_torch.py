@@ -11,10 +11,11 @@ import small_models as small
 
 from conrepair.converters.all_converters import converter
 from conrepair.engine.job_table import JOBS
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.jobs.values import ConversionStep
 from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
 
 pytestmark = pytest.mark.timeout(600)
@@ -40,7 +41,7 @@ def converted(source: Model, folder: Path) -> Model:
     outcome, out = convert(source, folder)
     assert isinstance(outcome, Success), outcome
     value = outcome.value["model"]
-    return from_json(Model, value | {"path": str(out / value["path"])})
+    return typed(Model, value | {"path": str(out / value["path"])})
 
 
 def difference(source: Model, target: Model, array: small.Array) -> float:

@@ -25,9 +25,10 @@ from benchmarks.repair.older.cases import RIGHT, OlderCase
 from conrepair.converters.routes import find_route
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.typed import typed
 from conrepair.runtime.workers import Job, Success, Workers
 
 __all__ = ["Made", "NotMadeError", "make", "with_answers"]
@@ -178,9 +179,9 @@ def make_faulty(folder: Path, **payload: Any) -> dict[str, Any]:
     Raises:
         UnfitError: if the model has no place for such a fault.
     """
-    model = from_json(Model, payload["side"]["model"])
+    model = typed(Model, payload["side"]["model"])
     means = _MEANS[model.framework]
-    specs = (from_json(TensorSpec, spec) for spec in payload["side"]["inputs"])
+    specs = (typed(TensorSpec, spec) for spec in payload["side"]["inputs"])
     feeds = {spec.name: _noise(spec) for spec in specs}
     names = [f"{means}-{name}" for name in _NAMES[payload["fault"]] if f"{means}-{name}" in OWN_FAULTS]
     for place, name in enumerate(names):

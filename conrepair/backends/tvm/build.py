@@ -8,6 +8,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.options import BUILD, IMPORTER_FORMATS, TvmOptions
 from conrepair.backends.tvm.settings import TUNED, BuildContext, PlacedPass, steps_of
-from conrepair.frameworks.model import Model, to_json
+from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
 from conrepair.runtime.json_file import read_json_text, value_of
@@ -188,7 +189,7 @@ def compile_module(
         files, calls = _compile(module, lowering, place, following, library, linker, bridge=bridge)
     passes.check()
     if calls is not None:
-        write_json(folder / CALLS, to_json(calls))
+        write_json(folder / CALLS, asdict(calls))
         files.append(CALLS)
     nvcc = compile_source(folder, options.parsed_target)
     files += [CUBIN] if nvcc is not None else []
@@ -197,14 +198,14 @@ def compile_module(
         "build_version": _VERSION,
         "importer": imported.importer,
         "target": str(target),
-        "options": to_json(options),
+        "options": asdict(options),
         "pipeline": [step.name for step in steps],
         "passes_run": passes.names,
         "applications": passes.applications,
         "tuning": place.tuning or None,
         "kernels": kernels,
-        "inputs": [to_json(spec) for spec in imported.inputs],
-        "outputs": [to_json(spec) for spec in imported.outputs],
+        "inputs": [asdict(spec) for spec in imported.inputs],
+        "outputs": [asdict(spec) for spec in imported.outputs],
         "versions": _versions(),
         "seconds": {**(seconds or {}), **times},
         "library": library,

@@ -13,10 +13,10 @@ import numpy as np
 from conrepair.backends.tvm.calls import CALLS, Calls, KernelCall
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.backends.tvm.stepping import Stepping
-from conrepair.frameworks.model import from_json
 from conrepair.frameworks.runnable import Array
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import write_json
+from conrepair.runtime.typed import typed
 
 KERNELS = "kernels.json"
 _ARRAYS = "kernels"
@@ -37,7 +37,7 @@ def load_calls(folder: Path) -> Calls:
             f"{folder} has no {CALLS}, so its kernels can't be looked into: an older version built it, or which "
             "kernels run depends on values. Build it again; a model with branches can't be looked into when compiled."
         )
-    return from_json(Calls, json.loads(path.read_text(encoding="utf-8")))
+    return typed(Calls, json.loads(path.read_text(encoding="utf-8")))
 
 
 def capture(runnable: TvmRunnable, batches: Iterable[Mapping[str, Array]], count: int, folder: Path) -> int:

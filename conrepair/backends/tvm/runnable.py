@@ -11,9 +11,9 @@ import numpy as np
 
 from conrepair.backends.tvm.opencl_run import register_kernels
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import from_json
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
+from conrepair.runtime.typed import typed
 from conrepair.runtime.words import lines_of
 
 _ALL_CORES, _BIG_CORES = -1, 1  # the latter with 0 threads is TVM's default: as many as there are
@@ -31,8 +31,8 @@ class BuildRunnable(Runnable):
 
     def __init__(self, folder: Path) -> None:
         self.record = json.loads((folder / "build.json").read_text(encoding="utf-8"))
-        self.inputs = tuple(from_json(TensorSpec, spec) for spec in self.record["inputs"])
-        self.outputs = tuple(from_json(TensorSpec, spec) for spec in self.record["outputs"])
+        self.inputs = tuple(typed(TensorSpec, spec) for spec in self.record["inputs"])
+        self.outputs = tuple(typed(TensorSpec, spec) for spec in self.record["outputs"])
 
     def _placed(self, feeds: Mapping[str, Array], device: Any) -> list[Any]:
         """Inputs on a device, in order."""

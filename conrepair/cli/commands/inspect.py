@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from rich.table import Table
 
 from conrepair.cli.next_step import command, tell_next
 from conrepair.engine.session import Session
-from conrepair.frameworks.model import Description, Model, to_json
+from conrepair.frameworks.model import Description, Model
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import Described, read_file
 from conrepair.runtime.errors import ExitCode
@@ -59,7 +60,7 @@ def _next(found: Described, options: argparse.Namespace) -> str:
 
 def _show(description: Description, model: Model, missing: Sequence[str], *, as_json: bool) -> None:
     if as_json:
-        value = to_json(description) | {"precision": description.precision, "sha256": model.sha256}
+        value = asdict(description) | {"precision": description.precision, "sha256": model.sha256}
         say(json.dumps(value | ({"missing": list(missing)} if missing else {}), indent=2))
         return
     table = Table(box=None, show_header=False, pad_edge=False)

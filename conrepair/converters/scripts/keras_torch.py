@@ -11,7 +11,8 @@ from typing import Any
 from conrepair.converters.torch_result import save_torch
 from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.frameworks.keras import KerasRunnable
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.model import Model
+from conrepair.runtime.typed import typed
 
 
 def main(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def main(arguments: dict[str, Any]) -> dict[str, Any]:
     """
     from conrepair.frameworks.torch import example_inputs
 
-    model = from_json(Model, arguments["model"])
+    model = typed(Model, arguments["model"])
     runnable = KerasRunnable(model)
     for variable in runnable.network.variables:
         variable.value.requires_grad_(False)  # so that a trace may hold them as constants

@@ -10,7 +10,6 @@ from typing import Any
 from conrepair.data.feeds import sample_order
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.engine.scheduler import Result, Task
-from conrepair.frameworks.model import from_json
 from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.pipeline.evaluation import Execution, judged_again
@@ -171,7 +170,7 @@ def _planned(state: RunState, item: Execution, done: RepairResult, tasks: list[T
     subject, source, on = state.subject(item.model), item.source, item.on
     if done.recipe is not None:
         fields = {name: value for name, value in done.recipe.items() if name != "base"}
-        subject = dataclasses.replace(subject, recipe=from_json(Recipe, {"name": "repaired", **fields}))
+        subject = dataclasses.replace(subject, recipe=typed(Recipe, {"name": "repaired", **fields}))
     if done.model is not None and done.model.framework == "tvm":
         on = dataclasses.replace(on, options={**on.options, "built": done.model.path})
     elif done.model is not None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from conrepair.cases.case import Array, Case, written
 from conrepair.cases.sizes import SIZES
-from conrepair.frameworks.model import from_json
 from conrepair.fuzz.finding import VERSION, Finding
 from conrepair.fuzz.suspicion import THREADS, Suspicion
 from conrepair.report.encode import encode
@@ -20,6 +19,7 @@ from conrepair.runtime.files import put_text, write_json
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.standing import Standing
+from conrepair.runtime.typed import typed
 
 _TOLERANCES = {"NumPy's default": (1e-5, 1e-8), "what maintainers usually ask of float32": (1e-3, 1e-5)}
 _MOST = 40  # lines of a network's text
@@ -132,7 +132,7 @@ def read_finding(folder: Path) -> Finding:
         version = told.pop("schema_version")
         if version != VERSION:
             raise DataError(f"{path} is of version {version!r}; {VERSION} can be read. Use a later release.")
-        found = from_json(Finding, told)
+        found = typed(Finding, told)
         _ = found.title  # of a kind that there is
     except (OSError, ValueError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise DataError(f"{path} is no finding: {error}. Copy the whole folder again.") from error
