@@ -18,7 +18,7 @@ from benchmarks.containers.canaries import restoring_code  # noqa: E402
 from conrepair.data.tensor_spec import TensorSpec  # noqa: E402
 from conrepair.engine.job_table import JOBS  # noqa: E402
 from conrepair.frameworks.identity import model_sha256  # noqa: E402
-from conrepair.frameworks.model import Model, asdict  # noqa: E402
+from conrepair.frameworks.model import Model  # noqa: E402
 from conrepair.frameworks.outlines.outline import describe_unrun  # noqa: E402
 from conrepair.frameworks.registry import framework  # noqa: E402
 from conrepair.frameworks.screening.admission import admitted  # noqa: E402
@@ -190,7 +190,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workers,
 def described(workers: tuple[Workers, Path], suspect: Model, name: str, **more: Any) -> Outcome:
     folder = workers[1] / name
     folder.mkdir()
-    payload = {"model": asdict(suspect), **more}
+    payload = {"model": suspect, **more}
     return workers[0].call(Job("describe", payload, folder, frozenset({suspect.framework}), timeout=120.0))
 
 
