@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -136,11 +135,11 @@ class ForkedProcess:
         Raises:
             subprocess.TimeoutExpired: if it's still there.
         """
-        ends = None if timeout is None else time.monotonic() + timeout
         with self._lock:
-            while self.returncode is None:
-                left = None if ends is None else max(0.0, ends - time.monotonic())
-                if not select.select([self._ended], [], [], left)[0]:
+            if self.returncode is None:
+                poll = select.poll()  # of `select`, a descriptor above 1023 has no place
+                poll.register(self._ended, select.POLLIN)
+                if not poll.poll(None if timeout is None else timeout * 1000):
                     raise subprocess.TimeoutExpired("a forked worker", timeout or 0.0)
                 told = os.read(self._ended, _LONGEST_CODE)
                 self.returncode = int(told) if told else self._template.ended()
