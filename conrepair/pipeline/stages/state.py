@@ -46,6 +46,7 @@ class RunState:
         conversions: The steps towards the goals of each model, by its name.
         impossible: Why a goal can't be reached, by the model's name and what was wanted.
         prepared: What was converted for a backend, by model and backend.
+        fed: The dataset of each specification as its models take it, by its name, with what that was made of.
     """
 
     settings: Settings
@@ -58,6 +59,7 @@ class RunState:
     conversions: dict[str, list[Conversion]] = field(default_factory=lambda: defaultdict(list))
     impossible: dict[str, dict[str, ConfigError]] = field(default_factory=lambda: defaultdict(dict))
     prepared: dict[tuple[str, str], tuple[Conversion, ...] | Problem] = field(default_factory=dict)
+    fed: dict[str, tuple[Dataset, DataReference]] = field(default_factory=dict)
 
     @property
     def datasets(self) -> dict[str, Dataset | None]:
@@ -79,8 +81,9 @@ class RunState:
         if otherwise:
             self.scheduler.take_stored(list(tasks), otherwise)
             return
-        with self.display.stage(words, len(tasks)) as stage:
-            self.scheduler.run(list(tasks), stage)
+        if tasks:
+            with self.display.stage(words, len(tasks)) as stage:
+                self.scheduler.run(list(tasks), stage)
 
     def made(self, task: Task) -> Entry | None:
         """Run a task; what it made, if that succeeds."""
@@ -170,6 +173,9 @@ class RunState:
         reference = self.subject(subject.reference)
         if reference.source is None:
             raise UsageError(f"'{reference.name}', which this model is compared with, could not be loaded")
+        made = self.fed.get(reference.name)
+        if made is not None and made[0] == dataset:
+            return made[1]
         inputs, known = reference.inputs(reference.source), dataset.prepared
         if known is not None and dataset.kind == "synthetic":
             samples: tuple[TensorSpec, ...] = (known.bytes,)
@@ -177,7 +183,7 @@ class RunState:
             samples = inputs
         else:
             samples = self._as_compared(reference, inputs, dataset.kind)
-        return DataReference(
+        fed = DataReference(
             dataset.kind,
             dataset.count,
             dataset.path,
@@ -186,6 +192,8 @@ class RunState:
             limits=dataset.limits,
             prepared=known,
         )
+        self.fed[reference.name] = dataset, fed
+        return fed
 
     def _as_compared(self, reference: Subject, inputs: tuple[TensorSpec, ...], kind: str) -> tuple[TensorSpec, ...]:
         """What a model and those compared with it take: sizes as they have them; of what's drawn, else as stated."""
