@@ -30,7 +30,8 @@ def plain(value: Any) -> Any:
 def _parts(value: Any) -> Any:
     """What JSON has of something that it lacks itself."""
     if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        kind: Any = type(value)
+        return dict(zip(_fields(kind), map(functools.partial(getattr, value), _fields(kind)), strict=True))
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -42,6 +43,11 @@ def _parts(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} doesn't cross the border of a process")
+
+
+@functools.cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def typed(kind: type[Value], value: Any) -> Value:

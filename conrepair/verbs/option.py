@@ -147,11 +147,14 @@ class Options:
                 object.__setattr__(self, name, found)
 
     @classmethod
-    def declared(cls) -> Iterator[tuple[str, About, Any]]:
+    @functools.cache
+    def declared(cls) -> tuple[tuple[str, About, Any], ...]:
         """Each option: its name, what's said of it, its default."""
-        for item in dataclasses.fields(cls):
-            if _KEY in item.metadata:
-                yield item.name, item.metadata[_KEY].named(item.name, cls.section), item.default
+        return tuple(
+            (item.name, item.metadata[_KEY].named(item.name, cls.section), item.default)
+            for item in dataclasses.fields(cls)
+            if _KEY in item.metadata
+        )
 
     @classmethod
     def default(cls, name: str) -> Any:
