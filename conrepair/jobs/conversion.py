@@ -19,7 +19,7 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import LoadedModel, Model, Provenance
 from conrepair.frameworks.registry import framework
-from conrepair.jobs.description import check_unchanged, described
+from conrepair.jobs.description import described, of_what_stays
 from conrepair.jobs.execution import with_declared_layouts
 from conrepair.jobs.values import Calibration, ConversionStep, Outlined
 from conrepair.report.row_paths import placed, resolved_in
@@ -56,6 +56,7 @@ def convert(folder: Path, model: Model, step: ConversionStep, inputs: tuple[Tens
         raise ModelLoadError(f"{step.converter} wrote a model that doesn't load. {error}") from error
 
 
+@of_what_stays
 def outline(folder: Path, model: Model) -> Outlined:
     """Write an ONNX model so that it can be cut anywhere.
 
@@ -67,7 +68,6 @@ def outline(folder: Path, model: Model) -> Outlined:
 
     path = folder / "outline.onnx"
     nodes = write_outline(model.path, model.inputs, path)
-    check_unchanged(model)
     return Outlined(Model("onnx", path.name, model_sha256(path)), tuple(nodes))
 
 

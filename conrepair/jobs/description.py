@@ -3,18 +3,68 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
 
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import LoadedModel, Model
 from conrepair.frameworks.outlines.outline import Outline, describe_unrun, outline
 from conrepair.frameworks.registry import framework
-from conrepair.jobs.values import BuildRequest
+from conrepair.jobs.values import BuildRequest, RunRequest
+from conrepair.localization.fed_model import FedModel
 from conrepair.runtime.errors import SourceChangedError
 from conrepair.runtime.files import HashedPath
 
+_Job = TypeVar("_Job", bound=Callable[..., Any])
 
+
+class _Read(Protocol):
+    """A model, or another file or folder: where it is, and what it held."""
+
+    @property
+    def path(self) -> str | Path: ...
+
+    @property
+    def sha256(self) -> str: ...
+
+
+def of_what_stays(job: _Job) -> _Job:
+    """Have a job refuse its result where a file was replaced while it was read: it would be kept for the older one.
+
+    A job that calls others checks what they read itself, once, and calls what they wrap.
+
+    Args:
+        job: Its models and files are hashed again when it's done.
+    """
+
+    @functools.wraps(job)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        result = job(*args, **kwargs)
+        check_unchanged(*_files((*args, *kwargs.values())))
+        return result
+
+    return cast(_Job, checked)
+
+
+def _files(value: Any) -> Iterator[_Read]:
+    """Models and files among a job's arguments."""
+    if isinstance(value, Model | HashedPath):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _files(item)
+    elif isinstance(value, LoadedModel | FedModel | RunRequest):
+        yield value.model
+        if isinstance(value, RunRequest) and value.data.kind == "tensors":
+            yield HashedPath(value.data.path, value.data.sha256)
+    elif isinstance(value, BuildRequest):
+        yield from _files(value.weights)
+
+
+@of_what_stays
 def build(folder: Path, request: BuildRequest) -> LoadedModel:
     """Call a factory, load or draw its weights, save what it made.
 
@@ -25,11 +75,10 @@ def build(folder: Path, request: BuildRequest) -> LoadedModel:
     weights = request.weights
     own = {**vars(request), "weights": None if weights is None else weights.path}
     model = build_from_factory(**own, folder=folder)
-    if weights is not None:
-        check_unchanged(weights)
     return described(model, folder)
 
 
+@of_what_stays
 def describe(folder: Path, model: Model, *, unrun: bool = False, place: str = "") -> LoadedModel:
     """Describe an existing model.
 
@@ -40,7 +89,6 @@ def describe(folder: Path, model: Model, *, unrun: bool = False, place: str = ""
         place: What the result is kept for: it names the file, which others of the same content don't have.
     """
     found = describe_unrun(model) if unrun else Outline(framework(model.framework).describe(model))
-    check_unchanged(model)
     return LoadedModel(model, found.description, found.missing)
 
 
@@ -65,7 +113,7 @@ def described(model: Model, folder: Path) -> LoadedModel:
     return LoadedModel(dataclasses.replace(model, path=Path(model.path).relative_to(folder).as_posix()), description)
 
 
-def check_unchanged(*read: Model | HashedPath) -> None:
+def check_unchanged(*read: _Read) -> None:
     """Refuse a result whose source was replaced while the job read it: the store would keep it for the older one.
 
     Args:

@@ -18,18 +18,19 @@ from conrepair.data.sequences import Sequences, step_of
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
-from conrepair.jobs.description import check_unchanged
+from conrepair.jobs.description import of_what_stays
 from conrepair.jobs.recorder import Recorder, SizesVaryError
 from conrepair.jobs.stepwise import Stepwise
 from conrepair.jobs.values import Compiled, RunRecord, RunRequest
 from conrepair.runtime.errors import InferenceError
-from conrepair.runtime.files import HashedPath, sha256_of
+from conrepair.runtime.files import sha256_of
 
 _REPEATED, _MOST_REPEATED = 32, 64  # runs of a random model's first batch, whose distributions are compared
 _VALUES_REPEATED = 4096  # of an output in all runs, below which there are more of them
 _OTHER_BATCHES = (1, 2, 3, 4, 8, 32)  # that a model may take which refuses the wanted one
 
 
+@of_what_stays
 def compile(  # noqa: A001 (the name of the job)
     folder: Path, model: Model, backend: str, options: Mapping[str, Any], batch_size: int
 ) -> Compiled:
@@ -43,10 +44,10 @@ def compile(  # noqa: A001 (the name of the job)
         batch_size: For models that leave it open.
     """
     record = COMPILERS[backend].compile(model, dict(options), batch_size, folder)
-    check_unchanged(model)
     return Compiled(record, sha256_of(folder))
 
 
+@of_what_stays
 def execute(folder: Path, request: RunRequest) -> RunRecord:
     """Run a model over a dataset.
 
@@ -104,9 +105,6 @@ def executed(folder: Path, request: RunRequest, load: Callable[[Model], Runnable
             shown = [step_of(feeds, 0) for feeds in shown]
         captured = runnable.runnable if isinstance(runnable, Stepwise) else runnable
         COMPILERS[request.backend].capture(captured, shown, len(shown), folder)
-    check_unchanged(model)
-    if request.data.kind == "tensors":
-        check_unchanged(HashedPath(request.data.path, request.data.sha256))
     return RunRecord(
         outputs=tuple(runnable.outputs),
         ordered=runnable.ordered,

@@ -16,7 +16,7 @@ from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.model import LoadedModel, Model
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.jobs.description import check_unchanged
+from conrepair.jobs.description import of_what_stays
 from conrepair.jobs.values import LikelyRecipe
 from conrepair.metrics.tensors import relative_error
 from conrepair.networks.synthetic_inputs import ChosenValues, choose_inputs
@@ -25,6 +25,7 @@ from conrepair.runtime.errors import DataError
 _SAMPLES = 8
 
 
+@of_what_stays
 def draw_inputs(
     folder: Path, source: LoadedModel, made: tuple[LoadedModel, ...], limits: SyntheticRange, count: int, batch: int
 ) -> ChosenValues:
@@ -38,9 +39,7 @@ def draw_inputs(
         count: How many samples there will be.
         batch: How many at once.
     """
-    chosen = choose_inputs(source, made, limits, count, batch=batch)
-    check_unchanged(source.model, *(item.model for item in made))
-    return chosen
+    return choose_inputs(source, made, limits, count, batch=batch)
 
 
 def preparation(

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from conrepair.frameworks.registry import framework
-from conrepair.jobs.description import check_unchanged
+from conrepair.jobs.description import of_what_stays
 from conrepair.jobs.recorder import Recorder
 from conrepair.jobs.values import Rounding, RunRecord, RunRequest
 from conrepair.localization.baked_batch import baked_batch
@@ -19,6 +19,7 @@ from conrepair.localization.result import Localization
 from conrepair.runtime.handing_on import leave
 
 
+@of_what_stays
 def localize(folder: Path, source: FedModel, target: FedModel, options: Options) -> Localization:
     """Say where a target stops being its source.
 
@@ -29,11 +30,10 @@ def localize(folder: Path, source: FedModel, target: FedModel, options: Options)
         options: Samples, margins, intent.
     """
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        result = localize_models(source, target, Path(scratch), options, leave=partial(leave, "repair"))
-    check_unchanged(source.model, target.model)
-    return result
+        return localize_models(source, target, Path(scratch), options, leave=partial(leave, "repair"))
 
 
+@of_what_stays
 def rounding(folder: Path, source: FedModel, options: Options) -> Rounding:
     """Measure what rounding does to a model's outputs, what they are exactly, and in other arithmetics.
 
@@ -44,7 +44,6 @@ def rounding(folder: Path, source: FedModel, options: Options) -> Rounding:
     """
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         again = outputs_again(source, Path(scratch), options)
-    check_unchanged(source.model)
     if again is None:
         return Rounding()
     found, runs = again.measured, {}

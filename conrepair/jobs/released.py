@@ -7,11 +7,13 @@ from pathlib import Path
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
+from conrepair.jobs.description import of_what_stays
 from conrepair.jobs.execution import executed
 from conrepair.jobs.values import RunRecord, RunRequest
 from conrepair.systems.registry import released
 
 
+@of_what_stays
 def execute_released(folder: Path, request: RunRequest) -> RunRecord:
     """As `execute`, of what runs in an environment of its own.
 

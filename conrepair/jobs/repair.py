@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.model import Model
-from conrepair.jobs.description import check_unchanged
+from conrepair.jobs.description import of_what_stays
 from conrepair.localization.fed_model import FedModel
 from conrepair.repairs.build import repair_build
 from conrepair.repairs.options import RepairOptions
@@ -19,6 +19,7 @@ from conrepair.runtime.handing_on import take
 from conrepair.runtime.journal import Journal
 
 
+@of_what_stays
 def repair(
     folder: Path, source: FedModel, target: FedModel, options: RepairOptions, journal: Path, whose: str
 ) -> RepairResult:
@@ -37,7 +38,6 @@ def repair(
         result = repair_models(source, target, folder, options, kept, looked=take())
     else:
         result = repair_build(source, target, folder, options, kept)
-    check_unchanged(source.model, target.model)
     return placed(result, relative_to(folder))
 
 

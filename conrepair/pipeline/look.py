@@ -7,6 +7,7 @@ compilers and converters, whose results are kept; and a look whose worker died, 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import time
 from collections import defaultdict
@@ -115,7 +116,7 @@ class _Calls:
             return refused(error)
         folder.mkdir()
         try:
-            value = function_of(task.kind, JOBS)(folder=folder, **arguments)
+            value = inspect.unwrap(function_of(task.kind, JOBS))(folder=folder, **arguments)
         # The boundary of a job: whatever third-party code raises is its result.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             sys.stdout.flush()
@@ -144,7 +145,7 @@ def look_in_one_job(state: RunState) -> Looked | None:
     state.run("look", [task])
     result = state.scheduler.results[task.name]
     if result.entry is None:
-        if result.failure is not None and result.failure.kind in {*ENDED, "refused"}:
+        if result.failure is not None and result.failure.kind in {*ENDED, "refused", "changed"}:
             return None
         raise problem_of(result).as_error()
     looked = placed(result.entry.read(Looked), resolved_in(result.entry.folder), _PLACES)
@@ -197,9 +198,18 @@ def look(folder: Path, subjects: list[Subject], contents: list[str], settings: S
         contents: SHA-256 of their files, by which the result is kept.
         settings: Which stages, and how.
     """
-    from conrepair.pipeline.stages.looked import look_at  # the process that waits for this has no need of the stages
+    from conrepair.jobs.description import check_unchanged  # the process that waits for this has no need of both
+    from conrepair.pipeline.stages.looked import look_at
 
+    files = [
+        OnDisk(item.path, item.origin.trust, known)
+        for item, known in zip(subjects, contents, strict=True)
+        if isinstance(item.origin, OnDisk)
+    ]
+    subjects = [replace(item, origin=file) for item, file in zip(subjects, files, strict=True)]
     calls, photos = _Calls(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
     looked = look_at(RunState(settings, subjects, _Told(folder), calls, photos))
     (folder / _DOING).unlink(missing_ok=True)
+    data = (item.dataset for item in subjects if item.dataset is not None and item.dataset.path)
+    check_unchanged(*files, *data)
     return placed(replace(looked, seconds=calls.seconds), relative_to(folder), _PLACES)

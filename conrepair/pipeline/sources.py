@@ -50,7 +50,8 @@ def model_of(entry: Entry) -> LoadedModel:
 def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:
     path = model_path(origin.path)
     framework = detect_framework(path, recorded=True)
-    model = Model(framework, str(path), model_sha256(path), inputs=subject.declared, trust=origin.trust)
+    sha256 = origin.sha256 or model_sha256(path)
+    model = Model(framework, str(path), sha256, inputs=subject.declared, trust=origin.trust)
 
     def make(entries: Mapping[str, Entry]) -> dict[str, Any]:
         inputs = model.inputs

@@ -25,10 +25,12 @@ class OnDisk:
     Attributes:
         path: Of the file or folder.
         trust: Whether code and pickles in it may run.
+        sha256: Of what it holds; "" where that isn't known yet.
     """
 
     path: Path
     trust: bool = False
+    sha256: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

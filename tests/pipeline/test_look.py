@@ -16,6 +16,9 @@ from PIL import Image
 import conrepair
 from conrepair.engine.job_table import JOBS
 from conrepair.pipeline import look, run
+from conrepair.pipeline.evaluation import Looked
+from conrepair.pipeline.stages import looked
+from conrepair.pipeline.stages.state import RunState
 from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError
 from conrepair.runtime.executor import InProcess
 
@@ -70,6 +73,24 @@ def test_it_comes_to_the_same_as_stage_by_stage(
     assert kinds == ["look"]
     monkeypatch.setattr(run, "look_in_one_job", lambda _: None)
     assert told(verb, paths) == one
+    assert "describe" in kinds
+
+
+def test_a_file_that_is_replaced_meanwhile_is_looked_at_stage_by_stage(
+    tmp_path: Path, kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = _wrong(tmp_path)
+    look_at = looked.look_at
+
+    def replacing(state: RunState) -> Looked:
+        found = look_at(state)
+        if kinds == ["look"]:
+            target.write_bytes(source.read_bytes())
+        return found
+
+    monkeypatch.setattr(looked, "look_at", replacing)
+    assert conrepair.compare(source, target, in_process=True, samples=4).exit_code == 0
+    assert kinds[0] == "look"
     assert "describe" in kinds
 
 
