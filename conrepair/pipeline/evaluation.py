@@ -13,7 +13,6 @@ from typing import Any
 from conrepair.backends.all_backends import backend
 from conrepair.data.declared_sizes import sizes_in_words, sizes_wanted
 from conrepair.engine.problems import problem_of_failure
-from conrepair.engine.scheduler import Result
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.evaluate.evidence import evidence_of
 from conrepair.evaluate.inputs import ComparedInput, compared_inputs
@@ -23,15 +22,14 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import LoadedModel
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, channels_of
-from conrepair.jobs.values import Compiled, Rounding, RunRecord
+from conrepair.jobs.values import RunRecord
 from conrepair.metrics.statistics import corrected_times, time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.subject import Subject
 from conrepair.report.result import Build, Place, Problem, Ran, RepairedTarget, Row
 from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.store import Entry
-from conrepair.runtime.workers import NO_DEVICE
+from conrepair.runtime.workers import NO_DEVICE, Failure
 
 
 @dataclass
@@ -46,16 +44,18 @@ class Execution:
         kind: "reference", "target" or "intermediate".
         source: The model, if there is one.
         made: Name of the task that made the model.
-        via: Converters joined by + that made of it what its backend takes; "" where that's the model itself.
-        build_task: Name of the compilation, where the backend is a compiler.
-        build: What it made.
+        via: Converters joined by + that made of the model what its backend takes; "" where that's the model itself.
+        compiled: Whether the backend is a compiler, whose build runs.
+        build: What that made.
+        build_sha256: Of its folder.
         refused: Numbers of samples that it fails with, and its reference doesn't, in words; "" where there are none.
         problem: Why there's no run.
-        task: Name of the execution.
-        second_task: Name of the second opinion's execution.
-        result: Of the execution.
-        second: Second opinion's outputs.
-        rounding: What its outputs are by other means (a `Rounding`), where a verdict depends on that.
+        failure: Of the run.
+        run: What it gave.
+        reused: Whether that's of an earlier audit.
+        second: What the model gives in another arithmetic, of a reference.
+        rounding: What its outputs are by other means, by the names of `Rounding`, where a verdict depends on that.
+        kernel: As of `Rounding`.
         converted: Whether the model is a conversion of its reference, whoever made it.
         asked: The precision that options of its converters ask for.
         origin: Precision of the configured model, for a conversion.
@@ -68,18 +68,20 @@ class Execution:
     kind: str
     source: LoadedModel | None
     problem: Problem | None = None
-    task: str | None = None
-    second_task: str | None = None
-    result: Result | None = None
-    second: Entry | None = None
-    rounding: Entry | None = None
+    failure: Failure | None = None
+    run: Run | None = None
+    reused: bool = False
+    second: Run | None = None
+    rounding: Mapping[str, Run] = field(default_factory=dict)
+    kernel: str = ""
     converted: bool = False
     asked: str | None = None
     origin: str | None = None
     made: str = ""
     via: str = ""
-    build_task: str | None = None
-    build: Entry | None = None
+    compiled: bool = False
+    build: Build | None = None
+    build_sha256: str = ""
     refused: str = ""
 
     @property
@@ -93,9 +95,14 @@ class Execution:
         return f"{self.model}/{self.conversion or 'source'}"
 
     @property
+    def name(self) -> str:
+        """Of the model and where it ran."""
+        return f"{self.row_name}@{self.backend}"
+
+    @property
     def looked_at(self) -> str:
         """Name of what a localization looks into: the model wherever it ran, or one build of it."""
-        return self.row_name if self.build is None else f"{self.row_name}@{self.backend}"
+        return self.row_name if self.build is None else self.name
 
     @property
     def intent(self) -> Intent | None:
@@ -144,26 +151,20 @@ def evaluate(
     Raises:
         ConfigError: if a tolerance or a metric is for an output that no source has.
     """
-    runs = {id(item): _run(item) for item in executed}
     first = {item.model: item for item in reversed(executed) if item.kind == "reference"}
-    references = {name: item for name, item in first.items() if runs[id(item)]}
+    references = {name: item for name, item in first.items() if item.run}
     if len(references) == len(first):
-        ran = [run for item in first.values() if (run := runs[id(item)])]
-        settings.check([spec.name for run in ran for spec in run.outputs])
+        settings.check([spec.name for item in first.values() if item.run for spec in item.run.outputs])
     rows = []
     for item in executed:
         dataset = datasets.get(item.model)
-        rows.append(_row(settings, item, runs, references.get(item.reference), dataset, first.get(item.reference)))
+        rows.append(_row(settings, item, references.get(item.reference), dataset, first.get(item.reference)))
     pairs: list[Comparison] = []
     if settings.stages.evaluate:
         for name in dict.fromkeys(item.reference for item in executed):
             reference = references.get(name)
-            source = None if reference is None else runs[id(reference)]
-            group = [
-                run
-                for item in executed
-                if item.reference == name and item is not reference and (run := runs[id(item)])
-            ]
+            source = None if reference is None else reference.run
+            group = [item.run for item in executed if item.reference == name and item is not reference and item.run]
             pairs += [
                 _compare(settings, one, two, reference, source=_beside(one, source))
                 for one, two in itertools.combinations(group, 2)
@@ -188,7 +189,7 @@ def judged_again(
         The row's own, with the verdict on the repaired target, and its answers to the inputs that the row has, in the
         output that the row has them in; unchanged where the run isn't there.
     """
-    one, two = _run(reference), _run(item)
+    one, two = reference.run, item.run
     if one is None or two is None or one.count != two.count:
         return row.repaired
     comparison = _gated(settings, _compare(settings, one, two, reference), one, two, dataset)
@@ -237,7 +238,6 @@ def _corrected(rows: Sequence[Row], pairs: Sequence[Comparison]) -> tuple[tuple[
 def _row(
     settings: Settings,
     item: Execution,
-    runs: Mapping[int, Run | None],
     reference: Execution | None,
     dataset: Dataset | None,
     wanted: Execution | None,
@@ -247,14 +247,13 @@ def _row(
     Args:
         settings: Whether it's judged, and how.
         item: What was to be run.
-        runs: What came of each, by its identity.
         reference: The specification, if that ran.
         dataset: That it ran on.
         wanted: The specification, whether it ran or not.
     """
-    run = runs[id(item)]
+    run = item.run
     problem = item.problem or _execution_problem(item)
-    right = None if reference is None else _beside(run, runs[id(reference)])
+    right = None if reference is None else _beside(run, reference.run)
     other_sizes = ""
     if settings.stages.evaluate and item.problem is None and reference is not None:
         other_sizes = _other_sizes(item, reference, problem, dataset)
@@ -266,7 +265,7 @@ def _row(
         verdict, reason, problem = Verdict.FAULTY, other_sizes, None
     elif problem is not None:
         reason = problem.message
-        own = item.kind == "reference" and item.build_task is None and item.on.in_release is None
+        own = item.kind == "reference" and not item.compiled and item.on.in_release is None
         if not own and problem.is_the_models:
             verdict = Verdict.UNDEPLOYABLE
     elif run is None:
@@ -305,11 +304,11 @@ def _row(
             artifact=item.source.model if item.source else None,
             description=item.source.description if item.source else None,
             intent=item.intent,
-            build=Build(Path(item.build.folder), item.via, item.build.read(Compiled).build) if item.build else None,
+            build=item.build,
             run=run,
             times=time_statistics(run.batch_seconds) if run and run.batch_seconds.size else None,
             accuracy=accuracy(run, dataset.labels[: run.count]) if run and dataset else None,
-            reused=bool(item.result and item.result.reused),
+            reused=item.reused,
         ),
         comparison=comparison,
         inputs=inputs,
@@ -341,7 +340,7 @@ def _compare(
         top_k=settings.top_k,
         metrics=settings.metrics,
         source=source,
-        second_opinion=_beside(two, _second_opinion(reference)),
+        second_opinion=None if reference is None else _beside(two, reference.second),
         **_measured(two, reference),
     )
 
@@ -365,31 +364,11 @@ def _beside(run: Run | None, other: Run | None) -> Run | None:
     return other.first(run.count)
 
 
-def _second_opinion(reference: Execution | None) -> Run | None:
-    """The reference's model in another arithmetic, if it was run."""
-    if reference is None or reference.second is None or reference.source is None:
-        return None
-    return dataclasses.replace(
-        _run_of(
-            reference,
-            reference.second.folder,
-            reference.second.read(RunRecord),
-            f"{reference.row_name}, second opinion",
-        ),
-        exact=reference.source.model.framework in FLOAT64_SECOND_OPINION,
-    )
-
-
 def _measured(run: Run, reference: Execution | None) -> dict[str, Any]:
     """What was measured of the reference's rounding, on a run's samples, as `compare_outputs` takes it."""
-    if reference is None or reference.rounding is None:
+    if reference is None or not reference.rounding:
         return {}
-    folder, found = reference.rounding.folder, reference.rounding.read(Rounding)
-    runs = {
-        name: _beside(run, _run_of(reference, folder / name, found.runs[name], f"{reference.row_name}, {name}"))
-        for name in found.runs
-    }
-    return evidence_of(runs, found.kernel)
+    return evidence_of({name: _beside(run, other) for name, other in reference.rounding.items()}, reference.kernel)
 
 
 def _not_judged(name: str, wanted: Execution | None) -> Problem:
@@ -402,19 +381,19 @@ def _not_judged(name: str, wanted: Execution | None) -> Problem:
 
 
 def _execution_problem(item: Execution) -> Problem | None:
-    if item.result is None or item.result.failure is None:
-        return None
-    return problem_of_failure(item.result.failure)
+    return None if item.failure is None else problem_of_failure(item.failure)
 
 
-def _run(item: Execution) -> Run | None:
-    if item.result is None or item.result.entry is None:
-        return None
-    entry = item.result.entry
-    return _run_of(item, entry.folder, entry.read(RunRecord), f"{item.row_name}@{item.backend}")
+def run_of(item: Execution, folder: Path, record: RunRecord, name: str, *, second: bool = False) -> Run:
+    """What an execution's model gave.
 
-
-def _run_of(item: Execution, folder: Path, record: RunRecord, name: str) -> Run:
+    Args:
+        item: Of the model.
+        folder: Of the outputs.
+        record: What's said of them.
+        name: Of the run.
+        second: Whether it's a second opinion.
+    """
     if item.source is None:
         raise ValueError("no run without a model")
     description = item.source.description
@@ -430,6 +409,7 @@ def _run_of(item: Execution, folder: Path, record: RunRecord, name: str) -> Run:
         operators=sum(description.operators.values()),
         arithmetic=sum(count for name, count in description.operators.items() if name not in quantizing),
         rounds=any("DEQUANTIZE" not in name.upper() for name in quantizing),
+        exact=second and item.source.model.framework in FLOAT64_SECOND_OPINION,
         converted=item.converted or bool(item.conversion or item.via or item.build),
         intent=item.intent,
         repeats=record.repeats,

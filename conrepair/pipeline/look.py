@@ -37,9 +37,7 @@ from conrepair.runtime.workers import ENDED, Failure, words_since
 _DOING = "doing"  # file of what the job is at
 _PLACES: Places = {
     Looked: ("executed", "rows"),
-    Execution: ("result", "second", "rounding", "build"),
-    Result: ("entry",),
-    Entry: ("folder",),
+    Execution: ("run", "second", "rounding", "build"),
 }
 
 

@@ -50,7 +50,9 @@ def placed(value: Value, move: _Move, more: Places = MappingProxyType({})) -> Va
 
 def _placed(value: Any, move: _Move, places: Places) -> Any:
     if isinstance(value, tuple):
-        return tuple(_placed(item, move, places) for item in value)
+        return tuple([_placed(item, move, places) for item in value])
+    if isinstance(value, Mapping):
+        return {name: _placed(item, move, places) for name, item in value.items()}
     if isinstance(value, str | Path):
         return value and type(value)(move(str(value)))
     names = places.get(type(value), ())

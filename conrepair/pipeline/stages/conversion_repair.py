@@ -227,17 +227,12 @@ def try_route(
         return trial
     outcomes = ((item.name, state.outcome(item.name)[0]) for item in chain)
     prepare(state, [(subject, name, source) for name, source in outcomes if source is not None])
-    tasks, items = [], []
-    for item in chain:
-        items += plan_conversion(state, subject, item, tasks)
-    run_executions(state, items, tasks)
+    wanted_items = [(subject, item) for link in chain for item in plan_conversion(state, subject, link)]
+    items = run_executions(state, wanted_items)
     right = [item for item in executed if item.model == subject.reference and item.kind == "reference"]
     rows, _ = evaluate(state.settings, [*right, *items], state.datasets)
     made = rows[len(right) :]
-    failures = [
-        item.result.failure for item in items if item.result is not None and item.conversion == chain[-1].route
-    ]
-    failure = next((failure for failure in failures if failure is not None), None)
+    failure = next((item.failure for item in items if item.failure and item.conversion == chain[-1].route), None)
     circumstance = made[-1].verdict is not Verdict.UNDEPLOYABLE
     return dataclasses.replace(
         trial,
@@ -297,8 +292,7 @@ def _failed(
             continue
         trial = _trial_of(state, subject, chain)
         if trial.failure is None:  # it was made, and doesn't run
-            results = [item.result for item in executed if item.row_name == row.name and item.result is not None]
-            failure = next((result.failure for result in results if result.failure is not None), None)
+            failure = next((item.failure for item in executed if item.failure and item.row_name == row.name), None)
             trial = dataclasses.replace(trial, failure=failure, place=len(chain) - 1, ran=True)
         if trial.failure is None or trial.failure.kind == STORAGE:  # no other way needs less of a full disk
             continue

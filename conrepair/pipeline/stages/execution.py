@@ -8,18 +8,18 @@ from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.engine.place import make_environments
-from conrepair.engine.scheduler import Task
+from conrepair.engine.scheduler import Result, Task
 from conrepair.frameworks.formats import RECORDED, framework_needs
 from conrepair.frameworks.model import LoadedModel
 from conrepair.jobs.values import Compiled, RunRecord, RunRequest
 from conrepair.pipeline.compiling import backend_options
-from conrepair.pipeline.evaluation import Execution
+from conrepair.pipeline.evaluation import Execution, run_of
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import AS_IT_IS, BackendChoice
 from conrepair.pipeline.stages.compilation import backends_of, compile_task
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import Subject
-from conrepair.report.result import Problem
+from conrepair.report.result import Build, Problem
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.reach import CONFINED
 from conrepair.runtime.store import Entry
@@ -38,66 +38,75 @@ def execute_sources(state: RunState) -> list[Execution]:
     return execute(state, subjects)
 
 
+Planned = tuple[Subject, Execution]
+"""What is to run, behind the model that it's fed as."""
+
+
 def execute(state: RunState, subjects: Sequence[Subject]) -> list[Execution]:
     """Compile, and run models on every backend, with what's made of them."""
-    executed, tasks = planned(state, subjects)
-    run_executions(state, executed, tasks)
-    return executed
+    return run_executions(state, planned(state, subjects))
 
 
-def planned(state: RunState, subjects: Sequence[Subject]) -> tuple[list[Execution], list[Task]]:
-    """What is to run on which backend, of models and what's made of them, and the tasks that do it."""
-    tasks: list[Task] = []
-    executed = [item for subject in subjects for item in _plan_executions(state, subject, tasks)]
-    return executed, tasks
+def planned(state: RunState, subjects: Sequence[Subject]) -> list[Planned]:
+    """What is to run on which backend, of models and what's made of them."""
+    return [(subject, item) for subject in subjects for item in _plan_executions(state, subject)]
 
 
-def run_executions(state: RunState, executed: Sequence[Execution], tasks: Sequence[Task]) -> None:
-    """Run the tasks that weren't, and hand their results to the executions that they belong to."""
+def run_executions(state: RunState, wanted: Sequence[Planned]) -> list[Execution]:
+    """Run what is to run and wasn't, and fill in what came of it."""
+    asked = [(item, _tasks(state, subject, item)) for subject, item in wanted]
     done = state.scheduler.results
-    undone = [task for task in tasks if task.name not in done]
+    undone = [task for _, tasks in asked for task in tasks.values() if task.name not in done]
     builds, runs = ([task for task in undone if (task.kind == "compile") is first] for first in (True, False))
     off = not state.settings.stages.execute
     state.run("compile", builds, "stage execute is off, and no earlier run compiled this" if off else "")
-    state.run(
-        "execute",
-        runs,
-        "stage execute is off, and no earlier run did it" if off else "",
-    )
-    for item in executed if off else ():
-        if item.task is not None and done[item.task].entry is None:
-            item.task = None  # a row without a run, not a failure
+    state.run("execute", runs, "stage execute is off, and no earlier run did it" if off else "")
     unreadable = state.photos.wait()
-    for item in executed:
-        if item.task is not None:
-            item.result = done[item.task]
-            dataset = state.datasets.get(item.model)
-            if item.result.entry is None and dataset is not None and dataset.sha256 in unreadable:
-                item.problem = Problem.of(unreadable[dataset.sha256])
-            _tell_matching(state, item)
-        if item.second_task is not None:
-            item.second = done[item.second_task].entry
-        if item.build_task is not None:
-            item.build = done[item.build_task].entry
-            if item.build is None:
-                item.problem = problem_of(done[item.build_task])
-    for item in executed:
-        item.refused = _refused(state, item, executed)
+    executed, refused = [item for item, _ in asked], dict[int, Mapping[int, str]]()
+    for place, (item, tasks) in enumerate(asked):
+        record = _fill_in(state, item, {what: done[task.name] for what, task in tasks.items()})
+        dataset = state.datasets.get(item.model)
+        if record is not None:
+            refused[place] = record.refused
+        elif dataset is not None and dataset.sha256 in unreadable and tasks and not off and item.problem is None:
+            item.problem = Problem.of(unreadable[dataset.sha256])
+    for place, numbers in refused.items():
+        executed[place].refused = _refused(state, executed[place], numbers, executed)
     tell_files(state, executed)
+    return executed
 
 
-def _refused(state: RunState, item: Execution, executed: Sequence[Execution]) -> str:
+def _fill_in(state: RunState, item: Execution, ended: Mapping[str, Result]) -> RunRecord | None:
+    """Give an execution what came of its tasks; returns what's recorded of its run."""
+    build, second, result = map(ended.get, ("build", "second", "run"))
+    if build is not None and build.entry is None:
+        item.problem = problem_of(build)
+    elif build is not None and build.entry is not None:
+        made = build.entry.read(Compiled)
+        item.build, item.build_sha256 = Build(build.entry.folder, item.via, made.build), made.sha256
+    if second is not None and second.entry is not None:
+        name = f"{item.row_name}, second opinion"
+        item.second = run_of(item, second.entry.folder, second.entry.read(RunRecord), name, second=True)
+    if result is None or (result.entry is None and not state.settings.stages.execute):
+        return None  # a row without a run, not a failure
+    item.failure, item.reused = result.failure, result.reused
+    if result.entry is None:
+        return None
+    record = result.entry.read(RunRecord)
+    item.run = run_of(item, result.entry.folder, record, item.name)
+    _tell_matching(state, item, record)
+    return record
+
+
+def _refused(state: RunState, item: Execution, refused: Mapping[int, str], executed: Sequence[Execution]) -> str:
     """The numbers of samples that a target fails with, and its reference doesn't, in words."""
-    if item.result is None or item.result.entry is None or item.kind != "target":
-        return ""
-    refused = item.result.entry.read(RunRecord).refused
     one = next((other for other in executed if other.kind == "reference" and other.model == item.reference), None)
-    if not refused or one is None or one.source is None or one.result is None or one.result.entry is None:
+    if item.kind != "target" or not refused or one is None or one.source is None or one.run is None:
         return ""
     most = max(refused)
     request = execution_of(state, state.subject(one.model), one.source, one.on)
     request = dataclasses.replace(request, batch_size=most, limit=most, other_batches=True)
-    task = _execution_task(state, f"{one.task}, other batches", one.source, request)
+    task = _execution_task(state, f"{one.name}, other batches", one.source, request)
     entry = state.made(task)
     known = {} if entry is None else entry.read(RunRecord).refused
     left = {size: words for size, words in refused.items() if size not in known}
@@ -113,7 +122,7 @@ def _baked(state: RunState, item: Execution) -> str:
     if item.source is None:
         return ""
     request = execution_of(state, state.subject(item.model), item.source, item.on)
-    task = state.task(f"{item.task}, shapes", "baked", {"request": request}, item.source)
+    task = state.task(f"{item.name}, shapes", "baked", {"request": request}, item.source)
     entry = state.made(task)
     return "" if entry is None else entry.read(str)
 
@@ -134,14 +143,12 @@ def tell_files(state: RunState, executed: Sequence[Execution]) -> None:
         state.notes += [note for line in lines if (note := f"{item.row_name}: {line}") not in state.notes]
 
 
-def _tell_matching(state: RunState, item: Execution) -> None:
+def _tell_matching(state: RunState, item: Execution, ran: RunRecord) -> None:
     """Note how data were fitted that somebody made for a specification; of a target, where it's a guess.
 
     A target's inputs may have other names and another layout than its source's: that's what conversions do.
     """
-    if item.result is None or item.result.entry is None:
-        return
-    ran, seconds = item.result.entry.read(RunRecord), state.settings.compiled_seconds
+    seconds = state.settings.compiled_seconds
     lines = [*ran.matching.guesses, *(ran.matching.others if item.kind == "reference" else ())]
     if seconds is not None and ran.count < ran.samples:
         lines.append(
@@ -153,24 +160,23 @@ def _tell_matching(state: RunState, item: Execution) -> None:
             state.notes.append(note)
 
 
-def _plan_executions(state: RunState, subject: Subject, tasks: list[Task]) -> list[Execution]:
+def _plan_executions(state: RunState, subject: Subject) -> list[Execution]:
     reference = subject.reference
     kind = "target" if subject.compare_with else "reference"
     result = []
     for config in backends_of(subject, subject.source):
         item = Execution(subject.name, reference, "", config, kind, subject.source, subject.problem)
         item.made, item.converted = subject.name, subject.converted
-        plan_execution(state, subject, item, tasks)
         result.append(item)
     for wanted, error in state.impossible[subject.name].items():
         first = subject.backends[0]
         result.append(Execution(subject.name, reference, wanted, first, "target", None, Problem.of(error)))
     for conversion in state.conversions[subject.name]:
-        result += plan_conversion(state, subject, conversion, tasks)
+        result += plan_conversion(state, subject, conversion)
     return result
 
 
-def plan_conversion(state: RunState, subject: Subject, conversion: Conversion, tasks: list[Task]) -> list[Execution]:
+def plan_conversion(state: RunState, subject: Subject, conversion: Conversion) -> list[Execution]:
     """The executions of what a conversion made, on every backend."""
     made, problem = state.outcome(conversion.name)
     kind = "target" if conversion.final else "intermediate"
@@ -179,64 +185,59 @@ def plan_conversion(state: RunState, subject: Subject, conversion: Conversion, t
         item = Execution(subject.name, subject.reference, conversion.route, config, kind, made, problem)
         item.made, item.asked = conversion.name, conversion.asked
         item.origin = subject.source.description.precision if subject.source is not None else None
-        plan_execution(state, subject, item, tasks)
         result.append(item)
     return result
 
 
-def plan_execution(state: RunState, subject: Subject, executed: Execution, tasks: list[Task]) -> None:
-    """Add the tasks that run a model on a backend; what speaks against it is the item's problem.
+def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task]:
+    """What runs a model on a backend, beside what builds it and gives a second opinion.
 
     Args:
         state: Of the audit.
-        subject: The configured model.
-        executed: What is to be run.
-        tasks: Receives what runs it.
+        subject: What it's fed as.
+        item: What is to be run; what speaks against it is its problem.
     """
-    source, original, config = executed.source, executed.source, executed.on
-    if source is None or original is None or executed.problem is not None:
-        return
-    prepared = state.prepared.get((executed.made, config.label))
+    source, config, tasks = item.source, item.on, dict[str, Task]()
+    if source is None or item.problem is not None:
+        return {}
+    first = item.kind == "reference" and config == backends_of(subject, source)[0]
+    prepared = state.prepared.get((item.made, config.label))
     if isinstance(prepared, Problem):
-        executed.problem = prepared
-        return
+        item.problem = prepared
+        return {}
     if prepared:
-        executed.via = prepared[-1].route
-        source, executed.problem = state.outcome(prepared[-1].name)
+        item.via = prepared[-1].route
+        source, item.problem = state.outcome(prepared[-1].name)
     if source is None:
-        return
-    task_name = f"{executed.row_name}@{config.label}"
+        return {}
     if source.model.framework == RECORDED:
-        tasks.append(_recorded_task(state, subject, task_name, source))
-        executed.task = task_name
-        return
+        return {"run": _recorded_task(state, subject, item.name, source)}
     try:
         request = execution_of(state, subject, source, config)
-        request = dataclasses.replace(request, other_batches=executed.kind == "target")
+        request = dataclasses.replace(request, other_batches=item.kind == "target")
         if config.name in COMPILERS and config.in_release is None:
             build = compile_task(
-                f"{task_name}, build",
+                f"{item.name}, build",
                 source.model,
                 config,
                 request.options,
                 batch_size=subject.batch_size,
                 seconds=state.settings.seconds,
             )
-            tasks.append(state.kept(build))
-            executed.build_task = build.name
+            tasks["build"] = state.kept(build)
+            item.compiled = True
             if state.settings.compiled_seconds is not None:
                 request = dataclasses.replace(request, spend=state.settings.compiled_seconds)
     except ConrepairError as error:
-        executed.problem = Problem.of(error)
-        return
-    tasks.append(_execution_task(state, task_name, source, request, executed.build_task))
-    executed.task = task_name
-    if executed.kind == "reference" and config == backends_of(subject, original)[0]:
+        item.problem = Problem.of(error)
+        return {}
+    tasks["run"] = _execution_task(state, item.name, source, request, tasks.get("build"))
+    if first:
         second = dataclasses.replace(
             request, backend="libraries", options={"second_opinion": True}, limit=_SECOND_OPINION_SAMPLES
         )
-        executed.second_task = f"{task_name}, second opinion"
-        tasks.append(_execution_task(state, executed.second_task, source, second))
+        tasks["second"] = _execution_task(state, f"{item.name}, second opinion", source, second)
+    return tasks
 
 
 def _recorded_task(state: RunState, subject: Subject, name: str, source: LoadedModel) -> Task:
@@ -254,24 +255,24 @@ def _recorded_task(state: RunState, subject: Subject, name: str, source: LoadedM
 
 
 def _execution_task(
-    state: RunState, name: str, source: LoadedModel, request: RunRequest, build_task: str | None = None
+    state: RunState, name: str, source: LoadedModel, request: RunRequest, build: Task | None = None
 ) -> Task:
     def complete(entries: Mapping[str, Entry]) -> dict[str, Any]:
-        if build_task is None:
+        if build is None:
             return {"request": request}
-        entry = entries[build_task]
-        build = {"path": str(entry.folder), "sha256": entry.read(Compiled).sha256}
-        return {"request": dataclasses.replace(request, options={**request.options, "build": build})}
+        entry = entries[build.name]
+        made = {"path": str(entry.folder), "sha256": entry.read(Compiled).sha256}
+        return {"request": dataclasses.replace(request, options={**request.options, "build": made})}
 
     on = BackendChoice(name=request.backend, options=request.options)
     device, elsewhere = backend(on.name).reach(on.options), on.in_release
-    needs = framework_needs(source.model.framework) if build_task is None else frozenset({on.name})
+    needs = framework_needs(source.model.framework) if build is None else frozenset({on.name})
     needs = needs if elsewhere is None else elsewhere.needs
     task = Task(
         name,
         "execute" if elsewhere is None else "execute_released",
         complete,
-        depends=() if build_task is None else (build_task,),
+        depends=() if build is None else (build.name,),
         needs=needs,
         timeout=state.settings.seconds,
         alone=state.settings.timed or device != CONFINED,

@@ -14,7 +14,6 @@ from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import LoadedModel
-from conrepair.jobs.values import Compiled
 from conrepair.judging.arithmetic import FLOAT32
 from conrepair.localization.result import Localization
 from conrepair.pipeline.evaluation import Execution, computes_in
@@ -128,7 +127,7 @@ def _is_read_soon(source: LoadedModel | None) -> bool:
 
 def _unobservable(item: Execution) -> Problem | None:
     """Why the kernels of a build can't be compared with its model's layers."""
-    why = "" if item.build is None else unobservable(item.build.read(Compiled).build)
+    why = "" if item.build is None else unobservable(item.build.record)
     return (
         Problem(message=f"the layers of the build can't be compared: {why}", exit_code=ExitCode.MODEL_LOAD)
         if why
@@ -199,11 +198,11 @@ def _differs_before_it_was_built(executed: Sequence[Execution], rows: Sequence[R
 
 def model_of(item: Execution) -> Execution:
     """What a build was compiled of, to be looked into itself."""
-    return dataclasses.replace(item, build=None, build_task=None)
+    return dataclasses.replace(item, build=None, compiled=False)
 
 
 def _is_model_of(other: Execution, item: Execution) -> bool:
-    return other.row_name == item.row_name and other.build is None and other.build_task is None
+    return other.row_name == item.row_name and other.build is None and not other.compiled
 
 
 def _compared(state: RunState, item: Execution) -> Compared:
@@ -213,8 +212,7 @@ def _compared(state: RunState, item: Execution) -> Compared:
         raise ValueError("nothing to localize")
     if item.build is None:
         return Compared(reference.source.model, item.source.model)
-    build = item.build.read(Compiled)
-    return Compared(item.source.model, _compiled(state, item).model, str(item.build.folder), build.sha256)
+    return Compared(item.source.model, _compiled(state, item).model, str(item.build.folder), item.build_sha256)
 
 
 def _compiled(state: RunState, item: Execution) -> LoadedModel:
@@ -257,9 +255,8 @@ def localization_task(
     else:
         first, latent, static = (), False, False
         loaded = item.source, _compiled(state, item)
-        made = item.build.read(Compiled)
-        inputs = tuple(typed(TensorSpec, spec) for spec in made.build["inputs"])
-        build = HashedPath(str(item.build.folder), made.sha256)
+        inputs = tuple(typed(TensorSpec, spec) for spec in item.build.record["inputs"])
+        build = HashedPath(str(item.build.folder), item.build_sha256)
         one = fed_model(state, target, item.source, photos=count)
         two = fed_model(state, target, loaded[1], inputs=inputs, photos=count, build=build)
         device = backend(item.on.name).reach(item.on.options)

@@ -12,7 +12,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.jobs.values import Rounding, RunRecord
 from conrepair.judging.arithmetic import FLOAT32
-from conrepair.pipeline.evaluation import Execution, Looked, computes_in, evaluate
+from conrepair.pipeline.evaluation import Execution, Looked, computes_in, evaluate, run_of
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import convert, models_of, plan, prepare
@@ -41,10 +41,10 @@ def look_at(state: RunState) -> Looked:
     plan(state)
     convert(state)
     prepare(state, models_of(state))
-    executed, tasks = planned(state, state.subjects)
-    if state.settings.layers.first and (found := _by_layers(state, executed)) is not None:
+    asked = planned(state, state.subjects)
+    if state.settings.layers.first and (found := _by_layers(state, [item for _, item in asked])) is not None:
         return found
-    run_executions(state, executed, tasks)
+    executed = run_executions(state, asked)
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     if _measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
@@ -190,17 +190,21 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
     wanted = {row.reference for _, row in asked}
     said = state.settings.tolerance.arithmetic
     others = {row.reference for item, row in asked if (said or computes_in(item)) != FLOAT32.name}
+    first = {item.model: place for place, item in reversed([*enumerate(executed)]) if item.kind == "reference"}
     tasks = {
         place: _rounding_task(state, item, said if item.model in others else FLOAT32.name)
         for place, item in enumerate(executed)
-        if item.kind == "reference"
-        and item.model in wanted
-        and item.second_task
-        and state.steps_of(state.subject(item.model)) == 1  # layers are looked at one step at a time
+        if item.model in wanted
+        and first.get(item.model) == place
+        and _is_looked_into(state, state.subject(item.model))
     }
     for place, entry in state.all_made("measure rounding", tasks).items():
-        executed[place].rounding = entry if entry is not None and entry.read(Rounding).runs else None
-    return any(executed[place].rounding is not None for place in tasks)
+        if entry is not None:
+            item, found = executed[place], entry.read(Rounding)
+            runs = {name: (entry.folder / name, record) for name, record in found.runs.items()}
+            item.rounding = {name: run_of(item, *run, f"{item.row_name}, {name}") for name, run in runs.items()}
+            item.kernel = found.kernel
+    return any(executed[place].rounding for place in tasks)
 
 
 def _rounding_task(state: RunState, item: Execution, arithmetic: str) -> Task:

@@ -15,7 +15,7 @@ from conrepair.localization.result import Localization, LocatedFault
 from conrepair.pipeline.evaluation import Execution, judged_again
 from conrepair.pipeline.plan import chains
 from conrepair.pipeline.stages.conversion_repair import RouteTrial, try_route
-from conrepair.pipeline.stages.execution import plan_execution, run_executions
+from conrepair.pipeline.stages.execution import Planned, run_executions
 from conrepair.pipeline.stages.localize import localization_task, localized, model_of
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
@@ -134,23 +134,22 @@ def _with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence
         executed: What ran.
         rows: Their rows, with what became of their repairs.
     """
-    tasks, items = list[Task](), {}
+    items: dict[int, Planned] = {}
     for place, row in enumerate(rows):
         done = row.repaired.result
         if done is not None and done.edits and not done.interrupted:
             for other in [place] if executed[place].build is not None else _beside(executed, rows, place):
-                items[other] = _planned(state, executed[other], done, tasks)
+                items[other] = _planned(state, executed[other], done)
     result = list(rows)
     if items:
-        run_executions(state, list(items.values()), tasks)
-    for place, item in items.items():
+        run_executions(state, list(items.values()))
+    for place, (_, item) in items.items():
         row = rows[place]
         reference = next(one for one in executed if one.model == item.reference and one.kind == "reference")
         repaired = judged_again(state.settings, reference, item, row, state.datasets.get(item.model))
         result[place] = dataclasses.replace(row, repaired=repaired)
         if repaired.verdict is None:
-            failure = None if item.result is None else item.result.failure
-            why = item.problem.message if item.problem is not None else failure or "it has no such output"
+            why = item.problem.message if item.problem is not None else item.failure or "it has no such output"
             state.notes.append(f"{row.label} on {row.backend}: the repaired target's answers aren't known: {why}")
     return result
 
@@ -163,7 +162,7 @@ def _beside(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> I
             yield other
 
 
-def _planned(state: RunState, item: Execution, done: RepairResult, tasks: list[Task]) -> Execution:
+def _planned(state: RunState, item: Execution, done: RepairResult) -> Planned:
     """The execution of a repaired target, which is fed by the repair's recipe where there's one."""
     if item.source is None:
         raise ValueError("what wasn't there wasn't repaired")
@@ -178,8 +177,7 @@ def _planned(state: RunState, item: Execution, done: RepairResult, tasks: list[T
     name = "+".join(filter(None, (item.conversion, "repaired")))
     repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
     repaired.made, repaired.converted = item.made, item.converted
-    plan_execution(state, subject, repaired, tasks)
-    return repaired
+    return subject, repaired
 
 
 def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
