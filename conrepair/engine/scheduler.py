@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import json
 import os
 import shutil
 import time
@@ -261,7 +262,8 @@ class Scheduler:
             payload = plain(task.payload(entries_of(task, self.results)))
         except ConrepairError as error:
             return refused(error)
-        return payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind))
+        known = json.loads(json.dumps(payload), object_hook=_without_path)
+        return payload, job_key(task.kind, known, code_fingerprint(task.kind))
 
     def _stopped_key(self, task: Task, key: str) -> str:
         """The key of a failure that other limits might avoid."""
@@ -378,14 +380,9 @@ def _is_interrupted(value: Any) -> bool:
     return isinstance(value, Mapping) and bool(value.get("interrupted"))
 
 
-def _without_paths(value: Any) -> Any:
-    """Keep of a path only the suffix wherever its hash stands beside it: where a file is doesn't matter."""
-    if isinstance(value, list):
-        return [_without_paths(item) if isinstance(item, dict | list) else item for item in value]
-    if not isinstance(value, dict):
-        return value
-    left = {key: _without_paths(item) if isinstance(item, dict | list) else item for key, item in value.items()}
-    return left | {"path": Path(value["path"]).suffix} if value.get("sha256") and "path" in value else left
+def _without_path(value: dict[str, Any]) -> dict[str, Any]:
+    """Keep of a path only the suffix where its hash stands beside it: where a file is doesn't matter."""
+    return value | {"path": Path(value["path"]).suffix} if value.get("sha256") and "path" in value else value
 
 
 @dataclass

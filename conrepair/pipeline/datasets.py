@@ -223,4 +223,4 @@ def with_ranges(dataset: Dataset, limits: SyntheticRange) -> Dataset:
 
 
 def _numbered(count: int) -> tuple[str, ...]:
-    return tuple(f"sample_{index:05d}" for index in range(count))
+    return tuple([f"sample_{index:05d}" for index in range(count)])

@@ -36,7 +36,7 @@ from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, te
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.pipeline.settings import BackendChoice, LayerSettings, RepairSettings, Settings, Stages
-from conrepair.pipeline.subject import FactoryModel, OnDisk, Subject
+from conrepair.pipeline.subject import FactoryModel, Subject
 from conrepair.repairs.options import RepairOptions
 from conrepair.report.result import Place, Problem
 from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
@@ -243,6 +243,7 @@ def _subject(config: AuditConfig, model: ModelConfig, base: Path, progress: Prog
         goals=goals_of(model.conversions),
         backends=tuple(backend_choice(item, base) for item in config.backends_of(model)),
         batch_size=config.batch_size_of(model),
+        trust=model.trust,
     )
     try:
         _give_origin(subject, model, base, progress)
@@ -262,12 +263,12 @@ def _give_origin(subject: Subject, model: ModelConfig, base: Path, progress: Pro
     if model.zoo is not None:
         entry, weights = zoo_model(model.zoo, progress=progress)
         if entry.factory is None:
-            subject.origin = OnDisk(weights, model.trust)
+            subject.origin = weights
             return
         target = entry.factory
         subject.declared = (TensorSpec("", entry.input_shape or (), "float32", layout="NCHW"),)
     elif model.path is not None:
-        subject.origin = OnDisk(base / model.path, model.trust)
+        subject.origin = base / model.path
         return
     elif weights is not None and not weights.is_file():
         raise ModelLoadError(

@@ -25,7 +25,7 @@ from conrepair.pipeline.evaluation import Execution, Looked
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.settings import AS_IT_IS, Settings
 from conrepair.pipeline.stages.state import RunState, problem_of
-from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.row_paths import Places, placed, relative_to, resolved_in
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.path_text import model_path
@@ -159,28 +159,25 @@ def _is_plain(subject: Subject) -> bool:
     """Whether nothing is made of a model, and its inputs are arrays."""
     made = subject.goals or any(choice.name not in AS_IT_IS or choice.in_release for choice in subject.backends)
     photos = subject.dataset is not None and bool(subject.dataset.photos)
-    return isinstance(subject.origin, OnDisk) and subject.problem is None and not made and not photos
+    return isinstance(subject.origin, Path) and subject.problem is None and not made and not photos
 
 
 def _task(state: RunState) -> Task:
-    origins = [item.origin for item in state.subjects if isinstance(item.origin, OnDisk)]
-
     def payload(_: Any) -> Mapping[str, Any]:
-        files = [OnDisk(model_path(item.path), item.trust) for item in origins]  # which results name
+        paths = [model_path(item.path) for item in state.subjects]  # which results name
         return {
-            "subjects": [replace(item, origin=file) for item, file in zip(state.subjects, files, strict=True)],
-            "contents": [model_sha256(file.path) for file in files],
+            "subjects": [replace(item, origin=path) for item, path in zip(state.subjects, paths, strict=True)],
+            "contents": [model_sha256(path) for path in paths],
             "settings": state.settings,
         }
 
+    frameworks = [detect_framework(item.path, recorded=True) for item in state.subjects]
     names = " and ".join(subject.name for subject in (state.subjects[0], *state.subjects[1:][-1:]))
     return Task(
         f"{names}, look",
         "look",
         payload,
-        needs=frozenset[str]().union(
-            *(framework_needs(detect_framework(item.path, recorded=True)) for item in origins)
-        ),
+        needs=frozenset[str]().union(*map(framework_needs, frameworks)),
         timeout=state.settings.seconds,
         progress=_Told.said,
         parts=lambda value: value["seconds"],
@@ -199,15 +196,10 @@ def look(folder: Path, subjects: list[Subject], contents: list[str], settings: S
     from conrepair.jobs.description import check_unchanged  # the process that waits for this has no need of both
     from conrepair.pipeline.stages.looked import look_at
 
-    files = [
-        OnDisk(item.path, item.origin.trust, known)
-        for item, known in zip(subjects, contents, strict=True)
-        if isinstance(item.origin, OnDisk)
-    ]
-    subjects = [replace(item, origin=file) for item, file in zip(subjects, files, strict=True)]
+    subjects = [replace(item, sha256=known) for item, known in zip(subjects, contents, strict=True)]
     calls, photos = _Calls(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
     looked = look_at(RunState(settings, subjects, _Told(folder), calls, photos))
     (folder / _DOING).unlink(missing_ok=True)
     data = (item.dataset for item in subjects if item.dataset is not None and item.dataset.path)
-    check_unchanged(*files, *data)
+    check_unchanged(*subjects, *data)
     return placed(replace(looked, seconds=calls.seconds), relative_to(folder), _PLACES)

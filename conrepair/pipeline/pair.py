@@ -21,7 +21,7 @@ from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.options import fitting_recipe, names_of, recipe_of
 from conrepair.pipeline.run import run_models
 from conrepair.pipeline.settings import LIBRARIES, Settings, answer_settings, layer_settings
-from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.repairs.result import with_form
 from conrepair.report.folder import check_folder
 from conrepair.report.result import AuditResult, LocalizedStep, RunKind
@@ -131,7 +131,8 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
     subjects = [
         Subject(
             name=name,
-            origin=OnDisk(path, asked["trust"]),
+            origin=path,
+            trust=asked["trust"],
             declared=() if place else declared,
             compare_with=names[0] if place else None,
             converted=place > 0,
@@ -295,7 +296,7 @@ def _look_into_copy(pair: Pair, session: Session, error: ConrepairError) -> Audi
     if not changes:
         raise error
     *others, last = pair.subjects
-    last = replace(last, origin=OnDisk(copy, pair.asked["trust"]))
+    last = replace(last, origin=copy)
     asked = {**pair.asked, "target": str(copy)}
     run, step = _look_into(replace(pair, target=copy, subjects=(*others, last), asked=asked), session)
     row, compared = run.rows[-1], step.compared

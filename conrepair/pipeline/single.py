@@ -23,7 +23,7 @@ from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.run import run_models, run_state
 from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.stages.preparation import build, draw
-from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.repair.summary import conversion_lines
 from conrepair.report.result import Row
 from conrepair.report.results import Converted, Executed
@@ -191,7 +191,7 @@ def build_of(options: Build, given: Path = Path()) -> Subject:
     declared = input_specs(options.inputs)
     path, own = model_file(options.model, given, inputs=declared)
     detect_framework(path)
-    return Subject(name=slug(path), origin=OnDisk(path, options.trust or own), declared=declared)
+    return Subject(name=slug(path), origin=path, trust=options.trust or own, declared=declared)
 
 
 def _files(options: Convert | Execute | Inputs, given: Path) -> tuple[Path, bool, Path | None]:
@@ -209,7 +209,8 @@ def _subject(
     recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
     subject = Subject(
         name=slug(path),
-        origin=OnDisk(path, trust),
+        origin=path,
+        trust=trust,
         declared=input_specs(options.inputs),
         dataset=dataset,
         recipe=recipe,

@@ -16,7 +16,7 @@ from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import LoadedModel, Model
 from conrepair.jobs.values import BuildRequest
-from conrepair.pipeline.subject import FactoryModel, OnDisk, Subject
+from conrepair.pipeline.subject import FactoryModel, Subject
 from conrepair.report.row_paths import placed, resolved_in
 from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.path_text import model_path
@@ -34,8 +34,8 @@ def source_task(subject: Subject, timeout: float, *, like: str | None = None) ->
     Raises:
         ModelLoadError: if its file doesn't exist.
     """
-    if isinstance(subject.origin, OnDisk):
-        return _describe(subject, subject.origin, timeout, like)
+    if isinstance(subject.origin, Path):
+        return _describe(subject, model_path(subject.origin), timeout, like)
     if subject.origin is None:
         raise ValueError(f"{subject.name} has no origin")
     return _build(subject, subject.origin, timeout)
@@ -47,11 +47,10 @@ def model_of(entry: Entry) -> LoadedModel:
     return dataclasses.replace(made, model=placed(made.model, resolved_in(entry.folder)))
 
 
-def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:
-    path = model_path(origin.path)
+def _describe(subject: Subject, path: Path, timeout: float, like: str | None) -> Task:
     framework = detect_framework(path, recorded=True)
-    sha256 = origin.sha256 or model_sha256(path)
-    model = Model(framework, str(path), sha256, inputs=subject.declared, trust=origin.trust)
+    sha256 = subject.sha256 or model_sha256(path)
+    model = Model(framework, str(path), sha256, inputs=subject.declared, trust=subject.trust)
 
     def make(entries: Mapping[str, Entry]) -> dict[str, Any]:
         inputs = model.inputs

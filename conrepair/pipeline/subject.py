@@ -18,21 +18,6 @@ from conrepair.pipeline.settings import LIBRARIES, BackendChoice
 from conrepair.report.result import Problem
 
 
-@dataclass(frozen=True)
-class OnDisk:
-    """A model that exists.
-
-    Attributes:
-        path: Of the file or folder.
-        trust: Whether code and pickles in it may run.
-        sha256: Of what it holds; "" where that isn't known yet.
-    """
-
-    path: Path
-    trust: bool = False
-    sha256: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class FactoryModel:
     """A model that a factory makes.
@@ -60,7 +45,10 @@ class Subject:
 
     Attributes:
         name: Unique in the run.
-        origin: Where it comes from; None where that couldn't be told, which is the problem.
+        origin: Its file or folder, or the factory that makes it; None where that couldn't be told, which is the
+            problem.
+        trust: Whether code and pickles in a file may run.
+        sha256: Of what a file holds; "" where that isn't known yet.
         declared: Inputs, or sizes of them, that its file doesn't say.
         compare_with: Name of the subject that is its specification; None: it's one itself.
         converted: Whether it's a conversion of that, as a target is, and no model of somebody's own.
@@ -74,7 +62,9 @@ class Subject:
     """
 
     name: str
-    origin: OnDisk | FactoryModel | None
+    origin: Path | FactoryModel | None
+    trust: bool = False
+    sha256: str = ""
     declared: tuple[TensorSpec, ...] = ()
     compare_with: str | None = None
     converted: bool = False
@@ -89,9 +79,9 @@ class Subject:
     @property
     def path(self) -> Path:
         """Of a model that exists."""
-        if not isinstance(self.origin, OnDisk):
+        if not isinstance(self.origin, Path):
             raise TypeError(f"{self.name} is no file")
-        return self.origin.path
+        return self.origin
 
     @property
     def reference(self) -> str:

@@ -54,9 +54,12 @@ def _placed(value: Any, move: _Move, places: Places) -> Any:
     if isinstance(value, Mapping):
         return {name: _placed(item, move, places) for name, item in value.items()}
     if isinstance(value, str | Path):
-        return value and type(value)(move(str(value)))
-    names = places.get(type(value), ())
-    return replace(value, **{name: _placed(getattr(value, name), move, places) for name in names}) if names else value
+        return type(value)(move(str(value)))
+    changes = {}
+    for name in places.get(type(value), ()):
+        if held := getattr(value, name):
+            changes[name] = _placed(held, move, places)
+    return replace(value, **changes) if changes else value
 
 
 def relative_to(folder: Path) -> _Move:

@@ -87,7 +87,7 @@ def fitting_name(text: str, most: int = _NAME - _BESIDE) -> str:
         text: Any, from anywhere.
         most: Bytes that it may have.
     """
-    name = _FORBIDDEN.sub("_", "".join(letter if letter.isprintable() else "_" for letter in text))
+    name = _FORBIDDEN.sub("_", "".join([letter if letter.isprintable() else "_" for letter in text]))
     name = _DEVICES.sub(r"_\g<0>", _ENDS.sub("_", name)) or "_"
     size = len(name.encode())
     if name == text and size <= most:

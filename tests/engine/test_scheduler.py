@@ -20,7 +20,7 @@ from conrepair.engine import scheduler as module
 from conrepair.engine.job_table import JOBS
 from conrepair.engine.scheduler import NotStoredError, Result, Scheduler, Task
 from conrepair.pipeline.sources import model_of, source_task
-from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.runtime.deadline import ends_after
 from conrepair.runtime.errors import ConrepairError, DataError, StorageError, ToolEnvironmentError
 from conrepair.runtime.store import Entry, Store
@@ -313,7 +313,7 @@ def test_a_model_that_was_moved_is_used_at_its_new_place(
 
     def describe(path: Path) -> Result:
         scheduler = Scheduler(Store(tmp_path / "store"), workers)
-        scheduler.run([source_task(Subject(name="net", origin=OnDisk(path)), 30.0)])
+        scheduler.run([source_task(Subject(name="net", origin=path), 30.0)])
         return scheduler.results["net"]
 
     assert model_of(entry(describe(old))).model.path == str(old)

@@ -20,7 +20,7 @@ from conrepair.jobs.description import describe
 from conrepair.jobs.execution import execute, with_declared_layouts
 from conrepair.jobs.values import RunRequest
 from conrepair.pipeline.sources import source_task
-from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.runtime.errors import SourceChangedError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.store import Store
@@ -57,7 +57,7 @@ def test_outputs_of_what_was_replaced_are_not_used(tmp_path: Path, changed: str)
 def test_such_a_failure_is_not_kept(tmp_path: Path) -> None:
     """It would be found again when the old file is back."""
     path = small.onnx_convnet(tmp_path / "net.onnx")
-    task = source_task(Subject(name="net", origin=OnDisk(path)), 60.0)
+    task = source_task(Subject(name="net", origin=path), 60.0)
     task = dataclasses.replace(task, keep_failure=True)
     before = path.read_bytes()
     with Workers(1, jobs=JOBS) as workers, Store(tmp_path / "store") as store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from conrepair.engine.scheduler import Task
@@ -11,7 +12,7 @@ from conrepair.pipeline.datasets import Dataset, with_ranges
 from conrepair.pipeline.recipes import sized_recipe
 from conrepair.pipeline.sources import source_task
 from conrepair.pipeline.stages.state import RunState
-from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 
@@ -26,7 +27,7 @@ def _inputs_from(state: RunState, subject: Subject) -> str | None:
 
 
 def _is_silent(subject: Subject) -> bool:
-    return isinstance(subject.origin, OnDisk) and not subject.declared and hides_inputs(subject.origin.path)
+    return isinstance(subject.origin, Path) and not subject.declared and hides_inputs(subject.origin)
 
 
 def _start_decoding(state: RunState) -> None:
@@ -67,7 +68,7 @@ def build(state: RunState) -> None:
     for subject in state.subjects:
         if subject.problem is not None:
             continue
-        loading = isinstance(subject.origin, OnDisk)
+        loading = isinstance(subject.origin, Path)
         subject.source, subject.problem = state.outcome(subject.name, loading=loading)
         if subject.source is not None:
             try:

@@ -68,7 +68,7 @@ class RunState:
 
     def subject(self, name: str) -> Subject:
         """A model of the run."""
-        return next(subject for subject in self.subjects if subject.name == name)
+        return {subject.name: subject for subject in self.subjects}[name]
 
     def run(self, words: str, tasks: Collection[Task], otherwise: str = "") -> None:
         """Run tasks, and show that under a name.
