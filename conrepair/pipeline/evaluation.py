@@ -85,6 +85,13 @@ class Execution:
     refused: str = ""
 
     @property
+    def loaded(self) -> LoadedModel:
+        """The model, of one that is there."""
+        if self.source is None:
+            raise ValueError(f"{self.row_name} was not made")
+        return self.source
+
+    @property
     def backend(self) -> str:
         """How reports call where it ran."""
         return self.on.label
@@ -394,9 +401,7 @@ def run_of(item: Execution, folder: Path, record: RunRecord, name: str, *, secon
         name: Of the run.
         second: Whether it's a second opinion.
     """
-    if item.source is None:
-        raise ValueError("no run without a model")
-    description = item.source.description
+    description = item.loaded.description
     quantizing = [name for name in description.operators if "QUANTIZE" in name.upper()]
     return Run(
         name=name,
@@ -409,12 +414,12 @@ def run_of(item: Execution, folder: Path, record: RunRecord, name: str, *, secon
         operators=sum(description.operators.values()),
         arithmetic=sum(count for name, count in description.operators.items() if name not in quantizing),
         rounds=any("DEQUANTIZE" not in name.upper() for name in quantizing),
-        exact=second and item.source.model.framework in FLOAT64_SECOND_OPINION,
+        exact=second and item.loaded.model.framework in FLOAT64_SECOND_OPINION,
         converted=item.converted or bool(item.conversion or item.via or item.build),
         intent=item.intent,
         repeats=record.repeats,
         ordered=record.ordered,
-        channels=channels_of(item.source.model.framework, description.producer),
+        channels=channels_of(item.loaded.model.framework, description.producer),
         inputs=tuple(description.inputs),
         steps=record.steps,
         states=description.states,

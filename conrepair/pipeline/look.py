@@ -202,4 +202,5 @@ def look(folder: Path, subjects: list[Subject], contents: list[str], settings: S
     (folder / _DOING).unlink(missing_ok=True)
     data = (item.dataset for item in subjects if item.dataset is not None and item.dataset.path)
     check_unchanged(*subjects, *data)
-    return placed(replace(looked, seconds=calls.seconds), relative_to(folder), _PLACES)
+    executed = looked.executed if settings.stages.repair else ()  # a repair goes on from these
+    return placed(replace(looked, executed=executed, seconds=calls.seconds), relative_to(folder), _PLACES)

@@ -84,6 +84,13 @@ class Subject:
         return self.origin
 
     @property
+    def loaded(self) -> LoadedModel:
+        """The model, of one that is there."""
+        if self.source is None:
+            raise ValueError(f"{self.name} was not made")
+        return self.source
+
+    @property
     def reference(self) -> str:
         """Name of its specification, which may be itself."""
         return self.compare_with or self.name

@@ -211,14 +211,12 @@ def try_route(
     state: RunState, subject: Subject, executed: Sequence[Execution], steps: Sequence[RouteStep]
 ) -> RouteTrial:
     """Take a model along a route, and judge what comes out, as for a configured conversion."""
-    if subject.source is None:
-        raise ValueError(f"{subject.name} was not made")
     options = {step.converter.name: dict(step.options) for step in steps}
     wanted = Goal(via=tuple(step.converter.name for step in steps), options=options)
-    chain, impossible = plan_conversions(subject.name, (wanted,), subject.source.model)
+    chain, impossible = plan_conversions(subject.name, (wanted,), subject.loaded.model)
     for error in impossible.values():
         return RouteTrial(failure=Failure("refused", type(error).__name__, str(error)))
-    inputs = subject.inputs(subject.source)
+    inputs = subject.inputs(subject.loaded)
     known = state.scheduler.results
     tasks = [conversion_task(state, subject, item, inputs) for item in chain if item.name not in known]
     state.scheduler.run(tasks)

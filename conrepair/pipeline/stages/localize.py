@@ -207,12 +207,9 @@ def _is_model_of(other: Execution, item: Execution) -> bool:
 
 def _compared(state: RunState, item: Execution) -> Compared:
     """The files that a task compares."""
-    reference = state.subject(item.reference)
-    if item.source is None or reference.source is None:
-        raise ValueError("nothing to localize")
     if item.build is None:
-        return Compared(reference.source.model, item.source.model)
-    return Compared(item.source.model, _compiled(state, item).model, str(item.build.folder), item.build_sha256)
+        return Compared(state.subject(item.reference).loaded.model, item.loaded.model)
+    return Compared(item.loaded.model, _compiled(state, item).model, str(item.build.folder), item.build_sha256)
 
 
 def _compiled(state: RunState, item: Execution) -> LoadedModel:
@@ -245,19 +242,17 @@ def localization_task(
     """
     count = state.settings.layers.options.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
-    if item.source is None or reference.source is None:
-        raise ValueError("nothing to localize")
     more: dict[str, Any] = {}
     if item.build is None:
-        loaded = reference.source, item.source
-        one = fed_model(state, reference, reference.source, photos=count, first=first)
-        two = fed_model(state, target, item.source, photos=count, first=first)
+        loaded = reference.loaded, item.loaded
+        one = fed_model(state, reference, reference.loaded, photos=count, first=first)
+        two = fed_model(state, target, item.loaded, photos=count, first=first)
     else:
         first, latent, static = (), False, False
-        loaded = item.source, _compiled(state, item)
+        loaded = item.loaded, _compiled(state, item)
         inputs = tuple(typed(TensorSpec, spec) for spec in item.build.record["inputs"])
         build = HashedPath(str(item.build.folder), item.build_sha256)
-        one = fed_model(state, target, item.source, photos=count)
+        one = fed_model(state, target, item.loaded, photos=count)
         two = fed_model(state, target, loaded[1], inputs=inputs, photos=count, build=build)
         device = backend(item.on.name).reach(item.on.options)
         more = {"needs": {"tvm"}, "alone": device != CONFINED, "device": device}

@@ -209,13 +209,11 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
 
 def _rounding_task(state: RunState, item: Execution, arithmetic: str) -> Task:
     subject = state.subject(item.model)
-    if item.source is None:
-        raise ValueError("what didn't run has no rounding")
     options = options_of(state.settings, None, subject.limits)
     tolerance = dataclasses.replace(options.tolerance, arithmetic=arithmetic)
     options = dataclasses.replace(options, tolerance=tolerance)
-    payload = {"source": fed_model(state, subject, item.source), "options": options}
-    return state.task(f"{item.row_name}, rounding", "rounding", payload, item.source)
+    payload = {"source": fed_model(state, subject, item.loaded), "options": options}
+    return state.task(f"{item.row_name}, rounding", "rounding", payload, item.loaded)
 
 
 def _name_optimizers(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -248,8 +246,5 @@ def _name_optimizers(state: RunState, executed: Sequence[Execution], rows: Seque
 
 
 def _optimizers_task(state: RunState, item: Execution) -> Task:
-    subject, source = state.subject(item.model), item.source
-    if source is None:
-        raise ValueError("what didn't run can't be wrong")
-    request = execution_of(state, subject, source, item.on)
-    return state.task(f"{item.row_name}@{item.backend}, optimizations", "optimizers", {"request": request}, source)
+    request = execution_of(state, state.subject(item.model), item.loaded, item.on)
+    return state.task(f"{item.name}, optimizations", "optimizers", {"request": request}, item.loaded)

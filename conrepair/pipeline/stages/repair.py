@@ -164,9 +164,7 @@ def _beside(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> I
 
 def _planned(state: RunState, item: Execution, done: RepairResult) -> Planned:
     """The execution of a repaired target, which is fed by the repair's recipe where there's one."""
-    if item.source is None:
-        raise ValueError("what wasn't there wasn't repaired")
-    subject, source, on = state.subject(item.model), item.source, item.on
+    subject, source, on = state.subject(item.model), item.loaded, item.on
     if done.recipe is not None:
         fields = {name: value for name, value in done.recipe.items() if name != "base"}
         subject = dataclasses.replace(subject, recipe=typed(Recipe, {"name": "repaired", **fields}))
