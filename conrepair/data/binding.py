@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.runtime.errors import DataError
@@ -134,6 +135,7 @@ def image_layout(spec: TensorSpec) -> str | None:
     return "NCHW" if first else "NHWC"
 
 
+@lru_cache(256)  # the same models are asked for wherever they're fed
 def _try(sample: TensorSpec, spec: TensorSpec) -> Binding | None:
     stored = sample if takes_stored(sample, spec) else None
     if stored is None and sample.stands_for_reals != spec.stands_for_reals:

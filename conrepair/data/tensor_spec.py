@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,7 @@ def _declared_axis(pairs: Sequence[tuple[Dimension, Dimension]], known: int | No
     return next(called, known)
 
 
+@lru_cache(64)
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype of a spec's dtype name, those of ml_dtypes (bfloat16, float8_e5m2, int4) included."""
     if name in FEW_DIGITS or name in NARROW_INTEGERS:
