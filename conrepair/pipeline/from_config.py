@@ -29,6 +29,8 @@ from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.own_metrics import loaded
 from conrepair.evaluate.tolerance import Tolerance
+from conrepair.frameworks.factories import factory_code
+from conrepair.jobs.values import BuildRequest
 from conrepair.localization.options import Options
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.compiling import check_options
@@ -36,10 +38,11 @@ from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, te
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.pipeline.settings import BackendChoice, LayerSettings, RepairSettings, Settings, Stages
-from conrepair.pipeline.subject import FactoryModel, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.repairs.options import RepairOptions
 from conrepair.report.result import Place, Problem
 from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.verbs.generate import Generate
 from conrepair.verbs.metrics import metrics
@@ -258,7 +261,7 @@ def goals_of(conversions: Sequence[ConversionConfig]) -> tuple[Goal, ...]:
 
 
 def _give_origin(subject: Subject, model: ModelConfig, base: Path, progress: ProgressCallback) -> None:
-    target, own = str(model.factory), base if model.zoo is None else None
+    target, own = str(model.factory), base if model.zoo is None else Path.cwd()
     weights = None if model.weights is None else base / model.weights
     if model.zoo is not None:
         entry, weights = zoo_model(model.zoo, progress=progress)
@@ -275,13 +278,13 @@ def _give_origin(subject: Subject, model: ModelConfig, base: Path, progress: Pro
             f"model '{model.name}': no such weights file {weights}. Check `weights`; relative paths start "
             "at the configuration's folder."
         )
-    subject.origin = FactoryModel(
+    subject.origin = BuildRequest(
         target=target,
+        code=factory_code(target, own),
         kwargs=model.kwargs,
-        weights=weights,
+        weights=None if weights is None else HashedPath(str(weights), sha256_of(weights)),
         initialize=model.initialize,
         seed=model.seed,
-        base=own,
     )
 
 

@@ -11,14 +11,12 @@ from conrepair.data.binding import image_layout
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.detect import detect_framework
-from conrepair.frameworks.factories import factory_code
 from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import LoadedModel, Model
 from conrepair.jobs.values import BuildRequest
-from conrepair.pipeline.subject import FactoryModel, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.report.row_paths import placed, resolved_in
-from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.store import Entry
 
@@ -72,17 +70,8 @@ def _as_torch_takes(spec: TensorSpec) -> TensorSpec:
     return dataclasses.replace(spec, shape=(batch, channels, height, width), layout="NCHW")
 
 
-def _build(subject: Subject, origin: FactoryModel, timeout: float) -> Task:
-    weights = origin.weights
-    request = BuildRequest(
-        target=origin.target,
-        code=factory_code(origin.target, origin.base or Path.cwd()),
-        kwargs=origin.kwargs,
-        weights=None if weights is None else HashedPath(str(weights), sha256_of(weights)),
-        inputs=subject.declared,
-        initialize=origin.initialize,
-        seed=origin.seed,
-    )
+def _build(subject: Subject, origin: BuildRequest, timeout: float) -> Task:
+    request = dataclasses.replace(origin, inputs=subject.declared)
     package = origin.target.split(".")[0]
     needs = framework_needs("keras" if package in {"keras", "tensorflow"} else "torch")
     return Task(subject.name, "build", lambda _: {"request": request}, needs=needs, timeout=timeout)

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, merge_declared
 from conrepair.frameworks.model import LoadedModel
+from conrepair.jobs.values import BuildRequest
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice
 from conrepair.report.result import Problem
-
-
-@dataclass(frozen=True, kw_only=True)
-class FactoryModel:
-    """A model that a factory makes.
-
-    Attributes:
-        target: "package.module:function".
-        kwargs: Its keyword arguments.
-        weights: File of weights to load; None: they're random.
-        initialize: How random weights are drawn: "as-built" or "variance-preserving".
-        seed: Of random weights.
-        base: Folder that the factory's module may lie in.
-    """
-
-    target: str
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    weights: Path | None = None
-    initialize: str = "as-built"
-    seed: int = 0
-    base: Path | None = None
 
 
 @dataclass(kw_only=True)
@@ -45,8 +23,7 @@ class Subject:
 
     Attributes:
         name: Unique in the run.
-        origin: Its file or folder, or the factory that makes it; None where that couldn't be told, which is the
-            problem.
+        origin: Its file or folder, or how it's built; None where that couldn't be told, which is the problem.
         trust: Whether code and pickles in a file may run.
         sha256: Of what a file holds; "" where that isn't known yet.
         declared: Inputs, or sizes of them, that its file doesn't say.
@@ -62,7 +39,7 @@ class Subject:
     """
 
     name: str
-    origin: Path | FactoryModel | None
+    origin: Path | BuildRequest | None
     trust: bool = False
     sha256: str = ""
     declared: tuple[TensorSpec, ...] = ()
