@@ -248,13 +248,10 @@ class Scheduler:
             entry = self._store.get(_STOPPED, self._stopped_key(task, key))
         if entry is None:
             return None
-        stored = entry.result
-        if task.continues and _is_interrupted(stored.get("value")):
+        if task.continues and _is_interrupted(entry.result.get("value")):
             self._store.discard(task.kind, key)
             return None
-        if "failure" in stored:
-            return Result(failure=Failure(**stored["failure"]), reused=True)
-        return Result(Entry(entry.folder, stored["value"]), reused=True, seconds=stored["seconds"])
+        return _kept(entry, reused=True)
 
     def _work(self, task: Task) -> tuple[dict[str, Any], str] | Result:
         """The payload and the key of the result, or the failure of a task that can't be given its payload."""
@@ -298,10 +295,7 @@ class Scheduler:
                 stored = self._store.put(kind, running.key, job.folder, record)
                 if running.task.continues and not _is_interrupted(outcome.value):
                     Journal.remove(self._store.journal(kind, running.key))
-                # Another run that was faster may have kept other files than ours.
-                if "value" in stored.result:
-                    return Result(Entry(stored.folder, stored.result["value"]), seconds=stored.result["seconds"])
-                return Result(failure=Failure(**stored.result["failure"]), reused=True)
+                return _kept(stored, reused=False)  # another run that was faster may have kept other files than ours
             if self._is_to_be_alone(running, outcome) or (running.task.continues and self._goes_on(running, outcome)):
                 return None
             if outcome.repeatable and running.task.continues:
@@ -334,6 +328,13 @@ class Scheduler:
         shutil.rmtree(job.folder, ignore_errors=True)  # what it left half-made
         job.folder.mkdir()
         self._store.put(kind, key, job.folder, {"failure": asdict(failure)})
+
+
+def _kept(entry: Entry, *, reused: bool) -> Result:
+    """How a task ended that the store has."""
+    if "failure" in entry.result:
+        return Result(failure=Failure(**entry.result["failure"]), reused=True)
+    return Result(Entry(entry.folder, entry.result["value"]), reused=reused, seconds=entry.result["seconds"])
 
 
 def _ready(task: Task, results: Mapping[str, Result]) -> bool:
