@@ -16,6 +16,7 @@ from conrepair.data.feeds import OPEN_BATCHES, Batch, FeedSource, batches, first
 from conrepair.data.sample_axes import OutputAxes, fixed_batch, with_batch
 from conrepair.data.sequences import Sequences, step_of
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.run import Run
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.jobs.description import of_what_stays
@@ -71,9 +72,7 @@ def executed(folder: Path, request: RunRequest, load: Callable[[Model], Runnable
         load: Makes it ready.
     """
     model, options, size = request.model, request.options, request.batch_size
-    started = time.perf_counter()
     runnable = load(model)
-    load_seconds = time.perf_counter() - started
     inputs = with_declared_layouts(runnable.inputs, model)
     source = open_feeds(request.data, inputs, request.recipe)
     is_open = bool(source.axes) and fixed_batch(inputs, source.axes) is None
@@ -105,19 +104,17 @@ def executed(folder: Path, request: RunRequest, load: Callable[[Model], Runnable
             shown = [step_of(feeds, 0) for feeds in shown]
         captured = runnable.runnable if isinstance(runnable, Stepwise) else runnable
         COMPILERS[request.backend].capture(captured, shown, len(shown), folder)
-    return RunRecord(
+    run = Run(
+        name="",
+        folder=Path(),
         outputs=tuple(runnable.outputs),
         ordered=runnable.ordered,
         steps=steps,
         count=count,
-        samples=samples,
         starts=tuple(recorder.starts),
-        load_seconds=load_seconds,
-        run_seconds=run_seconds,
         repeats=repeats,
-        refused=refused,
-        matching=source.matching,
     )
+    return RunRecord(run=run, samples=samples, run_seconds=run_seconds, refused=refused, matching=source.matching)
 
 
 @dataclasses.dataclass(frozen=True)

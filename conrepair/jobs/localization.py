@@ -7,10 +7,11 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+from conrepair.evaluate.run import Run
 from conrepair.frameworks.registry import framework
 from conrepair.jobs.description import of_what_stays
 from conrepair.jobs.recorder import Recorder
-from conrepair.jobs.values import Rounding, RunRecord, RunRequest
+from conrepair.jobs.values import Rounding, RunRequest
 from conrepair.localization.baked_batch import baked_batch
 from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.models import localize_models, outputs_again
@@ -59,7 +60,7 @@ def rounding(folder: Path, source: FedModel, options: Options) -> Rounding:
             for spec in again.specs
             if spec.name in parts[0]
         )
-        runs[name] = RunRecord(outputs=outputs, count=count, samples=count, starts=tuple(recorder.starts))
+        runs[name] = Run(name=name, folder=Path(name), outputs=outputs, count=count, starts=tuple(recorder.starts))
     return Rounding(runs, found.kernel)
 
 

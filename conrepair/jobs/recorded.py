@@ -9,6 +9,7 @@ import numpy as np
 from conrepair.data.binding import Matching
 from conrepair.data.recorded import outputs_among, read_recorded
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.run import Run
 from conrepair.frameworks.model import Model
 from conrepair.jobs.values import RunRecord
 from conrepair.runtime.errors import DataError
@@ -42,6 +43,5 @@ def recorded(folder: Path, model: Model, outputs: tuple[str, ...], samples: int)
     np.save(folder / "seconds.npy", np.zeros(samples))
     unread = sorted(set(arrays) - set(names.values()))
     others = (f"{len(unread)} arrays of tensors on the way ({', '.join(unread[:3])}, ...)",) if unread else ()
-    return RunRecord(
-        outputs=tuple(specs), count=samples, samples=samples, starts=(0,), matching=Matching(others=others)
-    )
+    run = Run(name="", folder=Path(), outputs=tuple(specs), count=samples)
+    return RunRecord(run=run, samples=samples, matching=Matching(others=others))

@@ -11,6 +11,7 @@ from conrepair.data.binding import Matching
 from conrepair.data.feeds import DataReference
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.run import Run
 from conrepair.frameworks.model import Model
 from conrepair.runtime.files import HashedPath
 
@@ -74,27 +75,15 @@ class RunRecord:
     """What a model gave; the arrays are files beside it.
 
     Attributes:
-        outputs: Specs, in order.
-        count: Of samples that ran.
+        run: Without what's said of the model, and where it is.
         samples: That there are.
-        starts: First sample of each batch.
-        repeats: Whether the first batch gave the same bits twice; true where it wasn't run twice.
-        ordered: Whether outputs have an order, and not names alone.
-        steps: In a row that make a sample.
-        load_seconds: To make the model ready.
         run_seconds: From the first batch to the last.
         refused: Numbers of samples that it fails with, where others run, and what it says.
         matching: How the data were fitted to its inputs.
     """
 
-    outputs: tuple[TensorSpec, ...]
-    count: int
+    run: Run
     samples: int
-    starts: tuple[int, ...]
-    repeats: bool = True
-    ordered: bool = True
-    steps: int = 1
-    load_seconds: float = 0.0
     run_seconds: float = 0.0
     refused: Mapping[int, str] = field(default_factory=dict)
     matching: Matching = field(default_factory=Matching)
@@ -110,7 +99,7 @@ class Rounding:
         kernel: Which of its runtime's is off, in words.
     """
 
-    runs: Mapping[str, RunRecord] = field(default_factory=dict)
+    runs: Mapping[str, Run] = field(default_factory=dict)
     kernel: str = ""
 
 

@@ -22,7 +22,6 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import LoadedModel
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, channels_of
-from conrepair.jobs.values import RunRecord
 from conrepair.metrics.statistics import corrected_times, time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
@@ -391,37 +390,32 @@ def _execution_problem(item: Execution) -> Problem | None:
     return None if item.failure is None else problem_of_failure(item.failure)
 
 
-def run_of(item: Execution, folder: Path, record: RunRecord, name: str, *, second: bool = False) -> Run:
-    """What an execution's model gave.
+def run_of(item: Execution, folder: Path, run: Run, name: str, *, second: bool = False) -> Run:
+    """What an execution's model gave, with what's said of that.
 
     Args:
         item: Of the model.
         folder: Of the outputs.
-        record: What's said of them.
+        run: Without its model.
         name: Of the run.
         second: Whether it's a second opinion.
     """
-    description = item.loaded.description
+    model, description = item.loaded.model, item.loaded.description
     quantizing = [name for name in description.operators if "QUANTIZE" in name.upper()]
-    return Run(
+    return dataclasses.replace(
+        run,
         name=name,
-        outputs=record.outputs,
         folder=folder,
-        count=record.count,
-        starts=record.starts,
         quantized=description.quantized,
         precision=description.precision,
         operators=sum(description.operators.values()),
         arithmetic=sum(count for name, count in description.operators.items() if name not in quantizing),
         rounds=any("DEQUANTIZE" not in name.upper() for name in quantizing),
-        exact=second and item.loaded.model.framework in FLOAT64_SECOND_OPINION,
+        exact=second and model.framework in FLOAT64_SECOND_OPINION,
         converted=item.converted or bool(item.conversion or item.via or item.build),
         intent=item.intent,
-        repeats=record.repeats,
-        ordered=record.ordered,
-        channels=channels_of(item.loaded.model.framework, description.producer),
+        channels=channels_of(model.framework, description.producer),
         inputs=tuple(description.inputs),
-        steps=record.steps,
         states=description.states,
         computes_in=computes_in(item),
     )

@@ -44,7 +44,7 @@ def test_outputs_of_what_was_replaced_are_not_used(tmp_path: Path, changed: str)
     data = DataReference("tensors", 3, str(tmp_path / "data.npy"), sha256_of(tmp_path / "data.npy"))
     data = dataclasses.replace(data, samples=(TensorSpec("image", SHAPE, "float32"),))
     request = RunRequest(model=model, data=data, batch_size=2)
-    assert execute(tmp_path, request).count == 3
+    assert execute(tmp_path, request).run.count == 3
     if changed == "model":
         small.onnx_convnet(tmp_path / "net.onnx", opset=13)
     else:

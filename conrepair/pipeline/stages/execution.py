@@ -86,14 +86,14 @@ def _fill_in(state: RunState, item: Execution, ended: Mapping[str, Result]) -> R
         item.build, item.build_sha256 = Build(build.entry.folder, item.via, made.build), made.sha256
     if second is not None and second.entry is not None:
         name = f"{item.row_name}, second opinion"
-        item.second = run_of(item, second.entry.folder, second.entry.read(RunRecord), name, second=True)
+        item.second = run_of(item, second.entry.folder, second.entry.read(RunRecord).run, name, second=True)
     if result is None or (result.entry is None and not state.settings.stages.execute):
         return None  # a row without a run, not a failure
     item.failure, item.reused = result.failure, result.reused
     if result.entry is None:
         return None
     record = result.entry.read(RunRecord)
-    item.run = run_of(item, result.entry.folder, record, item.name)
+    item.run = run_of(item, result.entry.folder, record.run, item.name)
     _tell_matching(state, item, record)
     return record
 
@@ -150,10 +150,10 @@ def _tell_matching(state: RunState, item: Execution, ran: RunRecord) -> None:
     """
     seconds = state.settings.compiled_seconds
     lines = [*ran.matching.guesses, *(ran.matching.others if item.kind == "reference" else ())]
-    if seconds is not None and ran.count < ran.samples:
+    if seconds is not None and ran.run.count < ran.samples:
         lines.append(
-            f"ran on {ran.count} of {ran.samples} samples on {item.backend}, as each takes "
-            f"{ran.run_seconds / ran.count:.1f} s there and `limits.compiled_seconds` is {seconds:g}"
+            f"ran on {ran.run.count} of {ran.samples} samples on {item.backend}, as each takes "
+            f"{ran.run_seconds / ran.run.count:.1f} s there and `limits.compiled_seconds` is {seconds:g}"
         )
     for line in lines:
         if (note := f"{item.row_name.removesuffix('/source')}: {line}") not in state.notes:

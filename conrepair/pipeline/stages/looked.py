@@ -124,7 +124,7 @@ def _is_steady(state: RunState, item: Execution) -> bool:
     request = execution_of(state, state.subject(item.model), item.source, item.on)
     request = dataclasses.replace(request, batch_size=few, limit=few)
     entry = state.made(state.task(f"{item.row_name}, twice", "execute", {"request": request}, item.source))
-    return entry is not None and entry.read(RunRecord).repeats
+    return entry is not None and entry.read(RunRecord).run.repeats
 
 
 def _is_at_fault(row: Row) -> bool:
@@ -201,8 +201,10 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
     for place, entry in state.all_made("measure rounding", tasks).items():
         if entry is not None:
             item, found = executed[place], entry.read(Rounding)
-            runs = {name: (entry.folder / name, record) for name, record in found.runs.items()}
-            item.rounding = {name: run_of(item, *run, f"{item.row_name}, {name}") for name, run in runs.items()}
+            item.rounding = {
+                name: run_of(item, entry.folder / name, run, f"{item.row_name}, {name}")
+                for name, run in found.runs.items()
+            }
             item.kernel = found.kernel
     return any(executed[place].rounding for place in tasks)
 
