@@ -61,7 +61,7 @@ def typed(kind: type[Value], value: Any) -> Value:
         pydantic.ValidationError: if that's nothing of the kind.
     """
     key: Any = kind
-    result: Value = _adapter(key).validate_python(value)
+    result: Value = value if type(value) is kind else _adapter(key).validate_python(value)
     return result
 
 
