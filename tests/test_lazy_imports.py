@@ -93,3 +93,13 @@ def test_the_package_itself_imports_next_to_nothing() -> None:
     code = "import sys; before = {*sys.modules}; import conrepair; print(len({*sys.modules} - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 10
+
+
+def test_a_worker_loads_sympy_only_where_sizes_are_computed() -> None:
+    code = (
+        "import sys; from conrepair.runtime.worker_process import prepare_libraries; prepare_libraries(); "
+        "import onnx_ir; print('mpmath' in sys.modules); "
+        "print(onnx_ir.SymbolicDim('n') + 1, onnx_ir.SymbolicDim('max(2, 3)').evaluate({}), 'mpmath' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["False", "n + 1 3 True"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -13,7 +14,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,6 +40,8 @@ NO_LIBRARY = "library"
 STORAGE = "storage"
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+_HARDLY_USED = {"sympy", "onnx_ir._symbolic_shapes"}
 
 
 def serve(setup: Mapping[str, Any], requests: IO[str], answers: int) -> None:
@@ -80,8 +84,24 @@ def _prepare(module_folders: list[str]) -> None:
     faulthandler.enable()
 
 
+class _WhenUsed:
+    """Finds what libraries import and hardly ever use: it's loaded when something of it is asked for.
+
+    onnx_ir needs sympy for sizes that are computed of others' names, and it takes a quarter of a second to import.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name in _HARDLY_USED else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = importlib.util.LazyLoader(spec.loader)
+        return spec
+
+
 def prepare_libraries() -> None:
-    """Set what libraries read when they are imported."""
+    """Set what libraries read when they are imported, and leave for later what they need only then."""
+    if _WhenUsed not in sys.meta_path:
+        sys.meta_path.insert(0, _WhenUsed)
     # TensorFlow reads its log level from the environment of the process, at import, and whether it uses oneDNN. By
     # default it does where the processor has instructions for networks, and convolves channels first nowhere else.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
