@@ -88,7 +88,8 @@ class OnnxCall:
         """An attribute as a plain value: the node's, the schema's default, or the one given here."""
         given = self._given.get(name)
         value = self._defaults.get(name, default) if given is None else given.value
-        return value if isinstance(value, onnx_ir.TensorProtocol | onnx.TensorProto) else plain_value(value)
+        is_tensor = given is not None and given.type == onnx_ir.AttributeType.TENSOR
+        return value if is_tensor or isinstance(value, onnx.TensorProto) else plain_value(value)
 
     def has_attribute(self, name: str) -> bool:
         """Whether the node itself has it."""

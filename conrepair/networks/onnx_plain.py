@@ -120,19 +120,19 @@ def stripped(names: Sequence[str]) -> tuple[str, ...]:
 
 def plain_value(value: Any) -> Attribute:
     """An attribute as numbers, text, or tuples of those; None for what is none of them."""
-    # Numbers first: a forest has a million of them, and to ask for a tensor's protocol takes long.
+    # Tensors last: a forest has a million numbers, and to ask for a tensor's protocol takes long.
     if isinstance(value, float):
         return float(str(np.float32(value)))  # files have 32 bits: 1e-5 rather than 9.99999974e-06
-    if isinstance(value, int | str):
+    if value is None or isinstance(value, int | str):
         return value
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, list | tuple):
+        return tuple(plain_value(item) for item in value)  # type: ignore[return-value]
     if isinstance(value, onnx.TensorProto):
         value = onnx.numpy_helper.to_array(value)
     elif isinstance(value, onnx_ir.TensorProtocol):
         value = value.numpy()
     if isinstance(value, np.ndarray):
         return plain_value(value.reshape(-1)[0].item()) if value.size == 1 else None
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, list | tuple):
-        return tuple(plain_value(item) for item in value)  # type: ignore[return-value]
     return None
