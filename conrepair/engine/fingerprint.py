@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 import conrepair
@@ -34,7 +35,7 @@ _LIBRARIES = (
     "torchvision",
 )
 _ALL = "conrepair.engine.job_table"  # names every job
-_NAMED = re.compile(r"conrepair((?:\.\w+)+)")  # begins with letters, which are looked for fast
+_NAMED = re.compile(rb"conrepair((?:\.\w+)+)")  # begins with letters, which are looked for fast
 
 
 @functools.cache
@@ -59,12 +60,12 @@ def code_fingerprint(kind: str = "") -> str:
     digest = hashlib.sha256()
     package = Path(conrepair.__file__).parent
     for name, text in sorted(job_code(package, kind).items()):
-        digest.update(name.encode() + b"\0" + text.encode())
+        digest.update(name.encode() + b"\0" + text)
     digest.update(repr(sorted(library_versions().items())).encode())
     return digest.hexdigest()
 
 
-def job_code(package: Path, kind: str = "") -> dict[str, str]:
+def job_code(package: Path, kind: str = "") -> dict[str, bytes]:
     """The code that a job's result depends on: its module, and all that is imported from there on.
 
     A module that another one names anywhere counts as imported, so lazy imports do, and those by name; of a package
@@ -77,39 +78,37 @@ def job_code(package: Path, kind: str = "") -> dict[str, str]:
     Returns:
         Texts by file, relative to the folder.
     """
-    found: dict[str, str] = {}
-    waiting = [JOBS.get(kind, _ALL).partition(":")[0].removeprefix("conrepair")]
-    seen: set[str] = set()
+    files = _files(str(package))
+    found: dict[str, bytes] = {}
+    waiting = [JOBS.get(kind, _ALL).partition(":")[0].removeprefix("conrepair").encode()]
+    seen: set[bytes] = set()
     while waiting:
         if (wanted := waiting.pop()) in seen:
             continue
         seen.add(wanted)
-        for file in _files(package, wanted):
-            name = file.relative_to(package).as_posix()
+        for name in _named(files, wanted.decode()):
             if name not in found:
-                found[name], named = _read(file, file.stat().st_mtime_ns)
-                waiting += named
+                found[name] = (package / name).read_bytes()
+                waiting += _NAMED.findall(found[name])
     return found
 
 
-@functools.cache
-def _read(file: Path, changed: int) -> tuple[str, frozenset[str]]:
-    """A module's text and what it names, by when it was changed."""
-    text = file.read_text(encoding="utf-8")
-    return text, _named(text)
+def _files(package: str) -> dict[str, str]:
+    """All modules: their files, relative to the folder, by their names."""
+    found = {}
+    for folder, _, names in os.walk(package):
+        inside = folder.removeprefix(package).replace(os.sep, ".")
+        for name in names:
+            if name.endswith(".py"):
+                file = f"{inside}.{name}"
+                found[file.removesuffix(".py")] = f"{file[1:].removesuffix('.py').replace('.', '/')}.py"
+    return found
 
 
-def _named(text: str) -> frozenset[str]:
-    return frozenset(_NAMED.findall(text))
-
-
-def _files(package: Path, named: str) -> Iterable[Path]:
+def _named(files: Mapping[str, str], name: str) -> list[str]:
     """The module of that name, or all of a package; what stands behind a module's name is something in it."""
-    folder = package
-    for name in named.split(".")[1:]:
-        if (file := folder / f"{name}.py").is_file():
-            return (file,)
-        folder = folder / name
-        if not folder.is_dir():
-            return ()
-    return folder.rglob("*.py")
+    parts = name.split(".")
+    for count in range(2, len(parts) + 1):
+        if (module := ".".join(parts[:count])) in files:
+            return [files[module]]
+    return [file for module, file in files.items() if module.startswith(f"{name}.")]

@@ -56,7 +56,7 @@ def test_every_kind_of_job_has_its_function_in_its_key() -> None:
     for kind, place in JOBS.items():
         module, _, function = place.partition(":")
         file = f"{module.removeprefix('conrepair.').replace('.', '/')}.py"
-        assert f"def {function}(" in job_code(PACKAGE, kind)[file]
+        assert f"def {function}(".encode() in job_code(PACKAGE, kind)[file]
 
 
 def test_an_edit_makes_the_results_of_those_that_reach_it_stale(
