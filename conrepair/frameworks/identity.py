@@ -13,6 +13,9 @@ from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 from conrepair.runtime.path_text import path_problem, real_path
 
+_READ_SOON = 1 << 20  # bytes of a file that is read for a word
+_OUTSIDE = b"location"  # what a tensor calls the name of the file that it's in
+
 
 def model_files(path: Path) -> tuple[Path, ...]:
     """The model's file or folder, then the files that hold an ONNX model's external data.
@@ -22,6 +25,8 @@ def model_files(path: Path) -> tuple[Path, ...]:
     """
     if not path.is_file() or container(path) != ".onnx":
         return (path,)
+    if path.stat().st_size <= _READ_SOON and _OUTSIDE not in path.read_bytes():
+        return (path,)  # told without the libraries that take it apart, which take a while to import
     from google.protobuf.message import DecodeError
 
     from conrepair.frameworks.onnx_files.light import read_light
