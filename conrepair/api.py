@@ -63,7 +63,7 @@ def compare(options: Compare) -> Compared:
     from conrepair.pipeline.pair import compare_pair, pair_of
 
     with _Opened(options) as opened:
-        done = compare_pair(pair_of(options, opened.given), opened.session)
+        done = compare_pair(pair_of(options, opened.given, shown=True), opened.session)
         if done.verdict is None and done.problem is not None:  # else `verdict != "faulty"` passes for want of one
             raise done.problem.as_error()
         return opened.kept(done)

@@ -84,7 +84,8 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
     Args:
         options: Of a verb of two models.
         given: Folder for objects; a shell has none.
-        shown: Whether a report is written, which tells how all inputs are answered, also where layers say enough.
+        shown: Whether a report is written, which tells how all inputs are answered, also where layers, or the first
+            inputs, say enough.
 
     Raises:
         ConfigError: if a tolerance is negative.
@@ -92,7 +93,10 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         UsageError: if a build is asked for what it hasn't.
         DataError: if the data is unusable.
     """
-    settings = answer_settings(options) if isinstance(options, Compare) else layer_settings(options, first=not shown)
+    if isinstance(options, Compare):
+        settings = answer_settings(options, first=not shown)
+    else:
+        settings = layer_settings(options, first=not shown)
     declared, data = input_specs(options.inputs), data_file(options.data, given, limit=options.count)
     between = getattr(options, "between", ())
     called = ["source", *(f"between[{place}]" for place in range(len(between))), "target"]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 STEPS = 4
 """Inputs in a row that make a sample of a model with a state, where nobody says how many."""
 
+_FEW = 4  # inputs, which tell what's off by far as well as more do
+
 
 @dataclass(frozen=True, kw_only=True)
 class BackendChoice:
@@ -131,6 +133,8 @@ class Settings:
         compiled_seconds: After which what was compiled gets no further samples; None: it gets all.
         timed: Whether each execution has the machine to itself, so that times can be compared.
         steps: Inputs in a row that make a sample; None: one, and some of models that keep a state.
+        few: Inputs that models run on at first, and on no others where targets are further off by far on these than
+            anything excuses; 0: models run on all inputs.
     """
 
     tolerance: Tolerance = field(default_factory=Tolerance)
@@ -144,6 +148,7 @@ class Settings:
     compiled_seconds: float | None = None
     timed: bool = True
     steps: int | None = None
+    few: int = 0
 
     def check(self, outputs: Collection[str]) -> None:
         """Refuse names of outputs that no source has.
@@ -158,11 +163,12 @@ class Settings:
         check_names("metric", (item.output for item in self.metrics if item.output), outputs, types=False)
 
 
-def answer_settings(options: Compare) -> Settings:
+def answer_settings(options: Compare, *, first: bool) -> Settings:
     """How two files' answers are compared; layers are looked at where something excuses the target.
 
     Args:
         options: Of the verb.
+        first: Whether the first inputs may say enough, where nobody said how many are wanted.
 
     Raises:
         ConfigError: if a tolerance is negative.
@@ -173,6 +179,7 @@ def answer_settings(options: Compare) -> Settings:
         stages=Stages(localize=True, execute=not options.static, evaluate=not options.static),
         seconds=options.timeout,
         steps=options.steps,
+        few=_FEW if first and options.samples is None and not options.static else 0,
     )
 
 

@@ -15,7 +15,7 @@ from conrepair.verbs.options import Compare
 
 def compare(options: argparse.Namespace) -> int:
     """Compare two files by their answers."""
-    pair = pair_of(Compare.of(vars(options)))
+    pair = pair_of(Compare.of(vars(options)), shown=options.output is not None or options.format != "text")
     output = None if options.output is None else Path(options.output).absolute()
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         found = compare_pair(pair, session, folder=output)

@@ -214,7 +214,7 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
         return {"run": _recorded_task(state, subject, item.name, source)}
     try:
         request = execution_of(state, subject, source, config)
-        request = dataclasses.replace(request, other_batches=item.kind == "target")
+        request = dataclasses.replace(request, other_batches=item.kind == "target" and state.limit is None)
         if config.name in COMPILERS and config.in_release is None:
             build = compile_task(
                 f"{item.name}, build",
@@ -234,7 +234,10 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
     tasks["run"] = _execution_task(state, item.name, source, request, tasks.get("build"))
     if first:
         second = dataclasses.replace(
-            request, backend="libraries", options={"second_opinion": True}, limit=_SECOND_OPINION_SAMPLES
+            request,
+            backend="libraries",
+            options={"second_opinion": True},
+            limit=state.limit or _SECOND_OPINION_SAMPLES,
         )
         tasks["second"] = _execution_task(state, f"{item.name}, second opinion", source, second)
     return tasks
@@ -303,6 +306,8 @@ def execution_of(state: RunState, subject: Subject, source: LoadedModel, config:
         data=data,
         recipe=recipe,
         batch_size=subject.batch_size,
+        limit=state.limit,
+        twice=state.twice,
         steps=state.steps_of(subject),
         rows=state.rows_of(subject),
     )

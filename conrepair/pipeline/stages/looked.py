@@ -7,16 +7,25 @@ from collections.abc import Sequence
 
 from conrepair.backends.all_backends import backend
 from conrepair.engine.scheduler import Task
-from conrepair.evaluate.compare import Comparison
+from conrepair.evaluate.compare import Comparison, OutputComparison
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.jobs.values import Rounding, RunRecord
 from conrepair.judging.arithmetic import FLOAT32
+from conrepair.judging.floor import By
+from conrepair.judging.numbers import LARGEST_NOISE
 from conrepair.pipeline.evaluation import Execution, Looked, computes_in, evaluate, run_of
-from conrepair.pipeline.settings import DEPLOYED
+from conrepair.pipeline.settings import DEPLOYED, LIBRARIES
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import convert, models_of, plan, prepare
-from conrepair.pipeline.stages.execution import execute_sources, execution_of, planned, run_executions, tell_files
+from conrepair.pipeline.stages.execution import (
+    execute,
+    execute_sources,
+    execution_of,
+    planned,
+    run_executions,
+    tell_files,
+)
 from conrepair.pipeline.stages.localizing import fed_model, options_of, unlocalized
 from conrepair.pipeline.stages.preparation import build, draw
 from conrepair.pipeline.stages.state import RunState
@@ -24,6 +33,8 @@ from conrepair.pipeline.subject import Subject
 from conrepair.report.result import Row
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.reach import CONFINED
+
+_FAR = 100.0  # times what explains most of a difference
 
 
 def look_at(state: RunState) -> Looked:
@@ -41,6 +52,8 @@ def look_at(state: RunState) -> Looked:
     plan(state)
     convert(state)
     prepare(state, models_of(state))
+    if state.settings.few and (found := _by_first_inputs(state)) is not None:
+        return found
     asked = planned(state, state.subjects)
     if state.settings.layers.first and (found := _by_layers(state, [item for _, item in asked])) is not None:
         return found
@@ -108,6 +121,73 @@ def _by_layers(state: RunState, executed: Sequence[Execution]) -> Looked | None:
         for row, one in zip(rows, found, strict=True)
     ]
     return _looked(state, executed, judged, pairs)
+
+
+def _by_first_inputs(state: RunState) -> Looked | None:
+    """What the first inputs say, where each target is off by so far on them that no others can say otherwise.
+
+    They're run as all are, and held against what the source's rounding is by the same means. Inputs of the user's own
+    are all run, as are those of models that keep a state.
+
+    Args:
+        state: The run.
+
+    Returns:
+        None where more inputs are to be run: then no model is asked again whether it's random.
+    """
+    few, done = state.settings.few, state.scheduler.results
+    if state.settings.metrics or not all(_takes_more(state, subject) for subject in state.subjects):
+        return None
+    before = {*done}
+    state.limit = few
+    executed = execute(state, state.subjects)
+    rows, pairs = evaluate(state.settings, executed, state.datasets)
+    found = None
+    if all(map(_is_far_off, rows)):
+        if _measure_rounding(state, executed, rows):
+            rows, pairs = evaluate(state.settings, executed, state.datasets)
+        if all(map(_is_far_off, rows)):
+            found = _looked(state, executed, rows, pairs)
+    state.limit, state.twice = None, not all(row.ran.run is not None and row.ran.run.repeats for row in rows)
+    for name in done.keys() - before:
+        done[f"{name}, first inputs"] = done.pop(name)
+    if found is None:
+        return None
+    count = max(subject.dataset.count for subject in state.subjects if subject.dataset is not None)
+    words = (
+        f"the first {few} of {count} inputs say enough, so the others weren't run: --samples {count} runs them all"
+    )
+    return dataclasses.replace(found, notes=(*found.notes, words))
+
+
+def _takes_more(state: RunState, subject: Subject) -> bool:
+    """Whether a model runs in its own library on more inputs than the first, which are drawn."""
+    more = subject.drawn and subject.dataset is not None and subject.dataset.count > state.settings.few
+    own = all(choice == LIBRARIES for choice in subject.backends)
+    return more and own and _is_looked_into(state, subject)
+
+
+def _is_far_off(row: Row) -> bool:
+    """Whether a row is a source's that ran, or what it says stands whatever other inputs say.
+
+    That's so where an output is a hundred times as far off as what explains most would make it, and further than any
+    rounding makes it. What few bits are meant to cost, and what's random, are told of many inputs.
+    """
+    run, compared, intent = row.ran.run, row.comparison, row.ran.intent
+    if run is None or run.unsteady or (intent is not None and intent.quantized):
+        return False
+    if row.kind == "reference":
+        return True
+    if compared is None or compared.verdict is not Verdict.FAULTY or compared.unpaired or compared.arithmetic:
+        return False
+    return any(_is_beyond(output) for output in compared.outputs)
+
+
+def _is_beyond(output: OutputComparison) -> bool:
+    by, error = output.explained, output.error.relative_l2
+    if by is None or by.by is not By.NOTHING or output.error.mismatched:
+        return False
+    return error > max(_FAR * by.allowed, LARGEST_NOISE)
 
 
 def _is_looked_into(state: RunState, subject: Subject) -> bool:
