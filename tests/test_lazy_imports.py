@@ -103,3 +103,11 @@ def test_a_worker_loads_sympy_only_where_sizes_are_computed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["False", "n + 1 3 True"]
+
+
+def test_a_job_that_measures_rounding_names_no_faults() -> None:
+    code = "import sys, conrepair.jobs.localization; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "conrepair.judging.measured" in loaded
+    assert not loaded & {"conrepair.localization.localize", "conrepair.editors.open_editor", "PIL"}

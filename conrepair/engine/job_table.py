@@ -52,7 +52,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
 
 IMPORTS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
-        "": ("pydantic.dataclasses", "tqdm.std", "conrepair.jobs.execution", "conrepair.jobs.localization"),
+        "": ("pydantic.dataclasses", "tqdm.std", "conrepair.jobs.execution", "conrepair.localization.models"),
         "onnx": ("onnx", "onnxruntime", "conrepair.frameworks.onnx", "conrepair.networks.onnx"),
     }
 )

@@ -12,9 +12,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.jobs.description import of_what_stays
 from conrepair.jobs.recorder import Recorder
 from conrepair.jobs.values import Rounding, RunRequest
-from conrepair.localization.baked_batch import baked_batch
 from conrepair.localization.fed_model import FedModel, concrete
-from conrepair.localization.models import localize_models, outputs_again
+from conrepair.localization.opening import outputs_again
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from conrepair.runtime.handing_on import leave
@@ -30,6 +29,8 @@ def localize(folder: Path, source: FedModel, target: FedModel, options: Options)
         target: The model in question.
         options: Samples, margins, intent.
     """
+    from conrepair.localization.models import localize_models  # with all that names faults
+
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         return localize_models(source, target, Path(scratch), options, leave=partial(leave, "repair"))
 
@@ -74,6 +75,8 @@ def baked(folder: Path, request: RunRequest) -> str:
     Returns:
         In words; "" where it isn't found.
     """
+    from conrepair.localization.baked_batch import baked_batch  # with what edits files
+
     model = request.model
     subject = FedModel(model, framework(model.framework).load(model).inputs, request.data, request.recipe)
     found = baked_batch(model, concrete(subject, 1), subject.axes)

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 from conrepair.data.declared_sizes import sizes_wanted
-from conrepair.data.feeds import FeedSource, batches, open_feeds
+from conrepair.data.feeds import batches
 from conrepair.data.recorded import read_recorded
-from conrepair.data.sample_axes import OutputAxes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.graph.kinds import OF_INPUTS
-from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record
-from conrepair.judging.arithmetic import FLOAT32, tried
-from conrepair.judging.measured import Measured, measured
+from conrepair.judging.arithmetic import FLOAT32
 from conrepair.localization.baked_batch import opened_batch, with_baked
 from conrepair.localization.by_files import compared_by_files
 from conrepair.localization.conclusion import of_other_sizes
 from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.localize import Looked, localize_target
-from conrepair.localization.measurement import Feeds
-from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
+from conrepair.localization.opening import (
+    OpenedNetwork,
+    batch_size,
+    batches_of,
+    feeds_of,
+    open_model,
+    reader_of,
+    second_opinion,
+)
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.recorded import RecordedNetwork, RecordedSide
@@ -108,7 +111,7 @@ def localize_models(
         result = _with_recipe(result, sides, size, samples, options)
     if options.suspiciousness is not None:
         advance("ranking layers")
-        one, two = (Observed(opened, _reader(subject, opened), size) for subject, opened in sides)
+        one, two = (Observed(opened, reader_of(subject, opened), size) for subject, opened in sides)
         ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.same)
         result = dataclasses.replace(result, suspiciousness=ranking)
     return result
@@ -136,82 +139,11 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     rows = ({name: array[places[start : start + size]] for name, array in arrays.items()} for start in starts)
     reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))
     side = RecordedSide(reference, recorded, work, options, is_right=is_right)
-    found = side.localize(zip(_batches(fed, opened, size, samples), rows, strict=True))
+    found = side.localize(zip(batches_of(fed, opened, size, samples), rows, strict=True))
     notes = tuple(filter(None, (*found.notes, opened.note)))
     return dataclasses.replace(
         found, notes=notes, samples=samples, graphs={fed.looked_into: graph_record(network.graph)}
     )
-
-
-@dataclass(frozen=True)
-class OutputsAgain:
-    """The outputs of a model by other means.
-
-    Attributes:
-        measured: By the model's names.
-        specs: Of the outputs, under these.
-        count: How many samples there are, those aside that fill a batch up.
-        size: Of the batch.
-        axes: Where outputs have their samples.
-    """
-
-    measured: Measured
-    specs: tuple[TensorSpec, ...]
-    count: int
-    size: int
-    axes: OutputAxes
-
-
-def outputs_again(source: FedModel, folder: Path, options: Options) -> OutputsAgain | None:
-    """Measure what rounding does to a model's outputs, and what they are exactly.
-
-    Args:
-        source: The model.
-        folder: For a conversion; the caller removes it.
-        options: How many samples a batch has; which arithmetics may be the target's.
-
-    Returns:
-        None where the model can only be looked into through a conversion.
-
-    Raises:
-        ModelLoadError: if it can't be opened.
-        InferenceError: if a piece of it fails.
-    """
-    count = min(source.data.count, options.samples)
-    size = batch_size(source, source, options.batch_size, count)
-    opened = open_model(source.model, concrete(source, size), folder / "onnx")
-    if opened.note:
-        return None
-    network = opened.network
-    every = _batches(source, opened, size, source.data.count)
-    found = measured(network, every, tried(options.tolerance.arithmetic))
-    stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
-    arrays = found.runs["rounded"][0] if found.runs else {}
-    specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]
-    axes = OutputAxes(source.inputs, specs, source.axes)
-    return OutputsAgain(found, tuple(specs), source.data.count, size, axes)
-
-
-def batch_size(source: FedModel, target: FedModel, wanted: int, samples: int) -> int:
-    """The batch that both models take: a fixed one where one of them has it.
-
-    Args:
-        source: The model that is right.
-        target: The other one.
-        wanted: Where they leave it open.
-        samples: How many there are.
-
-    Raises:
-        DataError: if both have one, and they differ; or if the data doesn't fit.
-    """
-    fixed = {size for side in (source, target) if (size := side.fixed_batch) is not None}
-    if len(fixed) > 1:
-        raise DataError(
-            f"the models have fixed batches of {' and '.join(map(str, sorted(fixed)))}; what they compute can't be "
-            "compared layer by layer. Export one of them with the other's batch, or an open one."
-        )
-    together = source.axes and target.axes
-    return next(iter(fixed), max(1, min(wanted, samples))) if together else 1
 
 
 def of_one_batch(source: FedModel, target: FedModel, folder: Path) -> FedModel:
@@ -254,34 +186,6 @@ def as_fed(source: FedModel) -> tuple[TensorSpec, ...]:
     return source.inputs if source.data.kind == "photos" else concrete(source, 1)
 
 
-def feeds_of(
-    source: tuple[FedModel, OpenedNetwork], target: tuple[FedModel, OpenedNetwork], size: int, samples: int
-) -> Iterator[Feeds]:
-    """Batches of both models' inputs, by their graphs' tensors.
-
-    Args:
-        source: The model that is right, opened.
-        target: The other one.
-        size: Of a batch.
-        samples: How many at most; the last batch is filled up.
-    """
-    sides = [_batches(subject, opened, size, samples) for subject, opened in (source, target)]
-    yield from zip(*sides, strict=False)
-
-
-def _batches(subject: FedModel, opened: OpenedNetwork, size: int, samples: int) -> Iterator[Mapping[str, Array]]:
-    """Feeds by the graph's tensors, the last batch filled up."""
-    reader = _reader(subject, opened, samples)
-    for batch in batches(reader, opened.inputs, size):
-        yield {opened.input_tensors[name]: array for name, array in batch.feeds.items()}
-
-
-def _reader(subject: FedModel, opened: OpenedNetwork, samples: int | None = None) -> FeedSource:
-    reader = open_feeds(subject.data, opened.inputs, subject.recipe)
-    reader.count = reader.count if samples is None else min(reader.count, samples)
-    return reader
-
-
 def _with_recipe(
     result: Localization,
     sides: tuple[tuple[FedModel, OpenedNetwork], tuple[FedModel, OpenedNetwork]],
@@ -294,7 +198,7 @@ def _with_recipe(
     if source.recipe is None or target.recipe is None:
         return result
     recipes = source.recipe, target.recipe
-    rows = batches(_reader(source, ours, samples), ours.inputs, size)
+    rows = batches(reader_of(source, ours, samples), ours.inputs, size)
     try:
         found = find_recipe(
             ours, theirs, rows, target.photos[:samples], recipes, options, output_error=result.output_error

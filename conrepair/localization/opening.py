@@ -1,20 +1,30 @@
-"""Open a model as a network: in its own framework, or through ONNX where that has no graph to cut."""
+"""Open a model as a network: in its own framework, or through ONNX where that has no graph to cut; and feed it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conrepair.converters.routes import find_route
+from conrepair.data.feeds import FeedSource, batches, open_feeds
+from conrepair.data.sample_axes import OutputAxes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import channels_of
 from conrepair.graph.layer_graph import Array
+from conrepair.judging.arithmetic import tried
+from conrepair.judging.measured import Measured, measured
+from conrepair.localization.fed_model import FedModel, concrete
+from conrepair.localization.options import Options
 from conrepair.localization.pieces import Pieces
 from conrepair.networks.network import Network, open_network
-from conrepair.runtime.errors import ConrepairError, ModelLoadError
+from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
 from conrepair.runtime.files import HashedPath
+
+if TYPE_CHECKING:
+    from conrepair.localization.measurement import Feeds
 
 
 @dataclass(frozen=True)
@@ -125,3 +135,119 @@ class WholeRun:
         given = {self._opened.input_tensors[name]: array for name, array in feeds.items()}
         values = self._pieces.values(given)
         return {name: values[tensor] for name, tensor in self._opened.network.output_names.items()}
+
+
+# What is fed to them.
+
+
+@dataclass(frozen=True)
+class OutputsAgain:
+    """The outputs of a model by other means.
+
+    Attributes:
+        measured: By the model's names.
+        specs: Of the outputs, under these.
+        count: How many samples there are, those aside that fill a batch up.
+        size: Of the batch.
+        axes: Where outputs have their samples.
+    """
+
+    measured: Measured
+    specs: tuple[TensorSpec, ...]
+    count: int
+    size: int
+    axes: OutputAxes
+
+
+def outputs_again(source: FedModel, folder: Path, options: Options) -> OutputsAgain | None:
+    """Measure what rounding does to a model's outputs, and what they are exactly.
+
+    Args:
+        source: The model.
+        folder: For a conversion; the caller removes it.
+        options: How many samples a batch has; which arithmetics may be the target's.
+
+    Returns:
+        None where the model can only be looked into through a conversion.
+
+    Raises:
+        ModelLoadError: if it can't be opened.
+        InferenceError: if a piece of it fails.
+    """
+    count = min(source.data.count, options.samples)
+    size = batch_size(source, source, options.batch_size, count)
+    opened = open_model(source.model, concrete(source, size), folder / "onnx")
+    if opened.note:
+        return None
+    network = opened.network
+    every = batches_of(source, opened, size, source.data.count)
+    found = measured(network, every, tried(options.tolerance.arithmetic))
+    stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
+    arrays = found.runs["rounded"][0] if found.runs else {}
+    specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]
+    axes = OutputAxes(source.inputs, specs, source.axes)
+    return OutputsAgain(found, tuple(specs), source.data.count, size, axes)
+
+
+def batch_size(source: FedModel, target: FedModel, wanted: int, samples: int) -> int:
+    """The batch that both models take: a fixed one where one of them has it.
+
+    Args:
+        source: The model that is right.
+        target: The other one.
+        wanted: Where they leave it open.
+        samples: How many there are.
+
+    Raises:
+        DataError: if both have one, and they differ; or if the data doesn't fit.
+    """
+    fixed = {size for side in (source, target) if (size := side.fixed_batch) is not None}
+    if len(fixed) > 1:
+        raise DataError(
+            f"the models have fixed batches of {' and '.join(map(str, sorted(fixed)))}; what they compute can't be "
+            "compared layer by layer. Export one of them with the other's batch, or an open one."
+        )
+    together = source.axes and target.axes
+    return next(iter(fixed), max(1, min(wanted, samples))) if together else 1
+
+
+def feeds_of(
+    source: tuple[FedModel, OpenedNetwork], target: tuple[FedModel, OpenedNetwork], size: int, samples: int
+) -> Iterator[Feeds]:
+    """Batches of both models' inputs, by their graphs' tensors.
+
+    Args:
+        source: The model that is right, opened.
+        target: The other one.
+        size: Of a batch.
+        samples: How many at most; the last batch is filled up.
+    """
+    sides = [batches_of(subject, opened, size, samples) for subject, opened in (source, target)]
+    yield from zip(*sides, strict=False)
+
+
+def batches_of(subject: FedModel, opened: OpenedNetwork, size: int, samples: int) -> Iterator[Mapping[str, Array]]:
+    """Feeds by the graph's tensors, the last batch filled up.
+
+    Args:
+        subject: The model.
+        opened: The same, opened.
+        size: Of a batch.
+        samples: How many at most.
+    """
+    reader = reader_of(subject, opened, samples)
+    for batch in batches(reader, opened.inputs, size):
+        yield {opened.input_tensors[name]: array for name, array in batch.feeds.items()}
+
+
+def reader_of(subject: FedModel, opened: OpenedNetwork, samples: int | None = None) -> FeedSource:
+    """What a model is fed, as it was opened.
+
+    Args:
+        subject: The model.
+        opened: The same, opened.
+        samples: How many at most; None: all.
+    """
+    reader = open_feeds(subject.data, opened.inputs, subject.recipe)
+    reader.count = reader.count if samples is None else min(reader.count, samples)
+    return reader

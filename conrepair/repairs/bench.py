@@ -20,8 +20,7 @@ from conrepair.localization.localize import Found, Looked, localize_target
 from conrepair.localization.located import Guilty
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
-from conrepair.localization.models import batch_size, feeds_of
-from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
+from conrepair.localization.opening import OpenedNetwork, batch_size, feeds_of, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.reference import Reference

@@ -16,7 +16,8 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
 from conrepair.localization.fed_model import FedModel
-from conrepair.localization.models import localize_models, outputs_again
+from conrepair.localization.models import localize_models
+from conrepair.localization.opening import outputs_again
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from tests.support.native_models import keras_file, tensorflow_file, tflite_file, torch_file
