@@ -12,9 +12,11 @@ from conrepair.frameworks.proto_file import inner_graphs, read_proto
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 from conrepair.runtime.path_text import path_problem, real_path
+from conrepair.runtime.recent import Recent
 
 _READ_SOON = 1 << 20  # bytes of a file that is read for a word
-_OUTSIDE = b"location"  # what a tensor calls the name of the file that it's in
+_LOCATION = b"location"  # what a tensor calls the name of the file that it's in
+_NAMES: Recent[list[str]] = Recent(1 << 40)  # no more than a few texts of each file
 
 
 def model_files(path: Path) -> tuple[Path, ...]:
@@ -25,8 +27,17 @@ def model_files(path: Path) -> tuple[Path, ...]:
     """
     if not path.is_file() or container(path) != ".onnx":
         return (path,)
-    if path.stat().st_size <= _READ_SOON and _OUTSIDE not in path.read_bytes():
-        return (path,)  # told without the libraries that take it apart, which take a while to import
+    names = _NAMES.of(path, "", lambda: _outside(path))
+    # In a hub's cache both are links to files that lie in one other folder.
+    folders = {real_path(path.parent), real_path(path).parent}
+    found = [path.parent / name for name in names if any(map(real_path(path.parent / name).is_relative_to, folders))]
+    return (path, *(file for file in found if file.is_file()))
+
+
+def _outside(path: Path) -> list[str]:
+    """The files that an ONNX file says its tensors are in."""
+    if path.stat().st_size <= _READ_SOON and _LOCATION not in path.read_bytes():
+        return []  # told without the libraries that take it apart, which take a while to import
     from google.protobuf.message import DecodeError
 
     from conrepair.frameworks.onnx_files.light import read_light
@@ -34,8 +45,8 @@ def model_files(path: Path) -> tuple[Path, ...]:
     try:
         proto, _ = read_light(path)
     except (DecodeError, ValueError, ModelLoadError):
-        return (path,)
-    names = sorted(
+        return []
+    return sorted(
         {
             entry.value
             for tensor in onnx_tensors(proto.graph)
@@ -44,10 +55,6 @@ def model_files(path: Path) -> tuple[Path, ...]:
             if entry.key == "location" and isinstance(entry.value, str) and not path_problem(entry.value)
         }
     )
-    # In a hub's cache both are links to files that lie in one other folder.
-    folders = {real_path(path.parent), real_path(path).parent}
-    found = [path.parent / name for name in names if any(map(real_path(path.parent / name).is_relative_to, folders))]
-    return (path, *(file for file in found if file.is_file()))
 
 
 def model_bytes(path: Path) -> int:
