@@ -35,7 +35,15 @@ from conrepair.repairs.search import STEM, SearchOutcome, search
 from conrepair.repairs.sizes import one_batch_alone, other_sizes, repair_resized
 from conrepair.repairs.state import PARAMETER, Taken
 from conrepair.repairs.storage import storage_of
-from conrepair.repairs.verify import NO_AGREEMENT, agreement, answers, is_of_use, undone, unseen_samples
+from conrepair.repairs.verify import (
+    NO_AGREEMENT,
+    agreement,
+    answers,
+    is_of_use,
+    is_the_source,
+    undone,
+    unseen_samples,
+)
 from conrepair.runtime.errors import ConrepairError, ConversionError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -265,15 +273,19 @@ def _repaired(
         unseen = unseen_samples(source, bench.target, options)
         right = list(unseen.answers(source, source.model))
         before = unseen.agreement(right, unseen.answers(target, target.model))
-        after = before
+        after, as_source = before, False
         if patch.edits:
+            edited = model or target.model
+            as_source = is_the_source(source, bench.target, edited)
             try:
-                after = unseen.agreement(right, unseen.answers(bench.target, model or target.model))
+                after = unseen.agreement(right, right if as_source else unseen.answers(bench.target, edited))
             except (InferenceError, ModelLoadError):  # it runs where layers are looked at, and not here
                 after = NO_AGREEMENT
         effects = outcome.effects if edits else ()
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
+        if as_source:
+            effects = (*effects, "the file has the source's graph to the bit, so that no answer can differ")
         why_undone = None
         if patch.edits and not is_of_use(after, before, clean=not found.result.faults):
             # What was judged on a few samples doesn't hold on others: the target stays as it came.

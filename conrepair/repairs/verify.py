@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from conrepair.data.feeds import batches, open_feeds
 from conrepair.data.sample_axes import OutputAxes, fixed_batch, shared_axes, with_axes_of
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.answers import right_answers
 from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
 from conrepair.graph.layer_graph import Array
@@ -24,6 +28,7 @@ from conrepair.repairs.outcomes import Agreement
 _BATCH = 8
 _FLUCTUATION = 1.1  # times an error, and
 _ANSWERS = 1  # so many answers, that two targets may differ by which are as good: what rounding puts here or there
+_READ_WHOLE = 1 << 28  # bytes of a file
 _NEARER = 0.8  # times an error: less than that is no gain on other samples
 
 
@@ -115,6 +120,35 @@ def undone(after: Agreement, before: Agreement) -> str:
     if after.top1_differing is None:
         return words
     return f"{words}; {after.top1_differing} answers differ, {before.top1_differing or 0} before"
+
+
+def is_the_source(source: FedModel, target: FedModel, model: Model) -> bool:
+    """Whether a file has the source's graph to the bit, and is fed the same: then it gives what that gives.
+
+    Args:
+        source: The model that is right.
+        target: What was fed as the file is.
+        model: The file; one of a format that isn't read so, or with weights outside, is taken for another.
+    """
+    paths = [Path(source.model.path), Path(model.path)]
+    if {source.model.framework, model.framework} != {"onnx"} or target.build is not None:
+        return False
+    if (source.data, source.recipe) != (target.data, target.recipe):
+        return False
+    if any(len(model_files(path)) > 1 or path.stat().st_size > _READ_WHOLE for path in paths):
+        return False
+    one, two = map(_computed, paths)
+    return one == two
+
+
+def _computed(path: Path) -> tuple[Any, ...]:
+    """All of an ONNX file that its answers depend on."""
+    proto = read_proto(path)
+    opsets = {item.domain: item.version for item in proto.opset_import}
+    for node in proto.graph.node:
+        if not node.domain:
+            node.ClearField("domain")  # written or not, it's ONNX's own
+    return proto.ir_version, opsets, proto.graph, list(proto.functions)
 
 
 def is_better(after: Agreement, before: Agreement) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import numpy as np
@@ -31,6 +33,7 @@ from conrepair.repairs.verify import (
     answers,
     is_better,
     is_of_use,
+    is_the_source,
     is_worse,
     shared_batch,
     undone,
@@ -122,6 +125,54 @@ def test_a_repair_is_verified_whatever_the_batches(tmp_path: Path) -> None:
     assert result.mended
     assert result.unseen_after.samples == 16
     assert result.unseen_after.error < 1e-6 < result.unseen_before.error
+
+
+def _wrong_by_an_attribute(folder: Path) -> list[FedModel]:
+    text = "net (float[n, 16] x) => (float[n, 16] y) {{ a = LeakyRelu <alpha = {alpha}> (x) y = MatMul (a, w) }}"
+    paths = [
+        written(folder / f"{alpha}.onnx", text.format(alpha=alpha), {"w": drawn(16, 16)}) for alpha in (0.1, 0.5)
+    ]
+    models = [model_of("onnx", path) for path in paths]
+    inputs = framework("onnx").describe(models[0]).inputs
+    return [FedModel(model, inputs, DataReference("synthetic", 24, samples=inputs), None) for model in models]
+
+
+def test_what_is_the_source_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides, run = _wrong_by_an_attribute(tmp_path), []
+    asked = verify.Unseen.answers
+
+    def noted(self: verify.Unseen, subject: FedModel, model: Model) -> Any:
+        run.append(model.path)
+        return asked(self, subject, model)
+
+    monkeypatch.setattr(verify.Unseen, "answers", noted)
+    result = repair_models(*sides, tmp_path / "out", RepairOptions(Options(samples=4), seconds=60, unseen=16))
+    assert result.mended
+    assert run == [side.model.path for side in sides]
+    assert "no answer can differ" in result.effects[-1]
+    assert (result.unseen_after.samples, result.unseen_after.error) == (16, 0)
+    assert result.unseen_before.error > 0.01
+
+
+@pytest.mark.parametrize("changed", ["nothing", "how its opset is written", "weight", "ir_version", "opset", "data"])
+def test_which_file_is_the_source(changed: str, tmp_path: Path) -> None:
+    source, target = _wrong_by_an_attribute(tmp_path)
+    proto = onnx.load(source.model.path)
+    if changed == "weight":
+        weights = onnx.numpy_helper.to_array(proto.graph.initializer[0]).copy()
+        weights[3, 3] = np.nextafter(weights[3, 3], np.float32(9))
+        proto.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, "w"))
+    elif changed == "ir_version":
+        proto.ir_version -= 1
+    elif changed == "opset":
+        proto.opset_import[0].version -= 1
+    elif changed == "how its opset is written":
+        proto.opset_import[0].domain = ""
+    onnx.save(proto, tmp_path / "file.onnx")
+    if changed == "data":
+        target = replace(target, data=replace(target.data, count=23))
+    found = is_the_source(source, target, model_of("onnx", tmp_path / "file.onnx"))
+    assert found is (changed in {"nothing", "how its opset is written"})
 
 
 def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
