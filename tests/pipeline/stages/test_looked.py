@@ -13,6 +13,7 @@ import pytest
 import conrepair
 from conrepair.engine.session import Session
 from conrepair.jobs import execution, localization
+from conrepair.pipeline import run
 from conrepair.pipeline.pair import compare_pair, pair_of
 from conrepair.report.result import AuditResult
 from conrepair.verbs.options import Compare
@@ -39,8 +40,8 @@ def _compared(source: str, target: str, *, shown: bool = False, **more: Any) -> 
         return compare_pair(pair, session).run
 
 
-def _counts(run: AuditResult) -> set[int]:
-    return {row.ran.run.count for row in run.rows if row.ran.run is not None}
+def _counts(found: AuditResult) -> set[int]:
+    return {row.ran.run.count for row in found.rows if row.ran.run is not None}
 
 
 @pytest.fixture
@@ -54,13 +55,13 @@ def wrong(tmp_path: Path) -> str:
 
 
 def test_the_first_inputs_say_what_is_wrong_by_far(source: str, wrong: str) -> None:
-    run = _compared(source, wrong)
-    row = run.rows[-1]
-    assert _counts(run) == {4}
+    found = _compared(source, wrong)
+    row = found.rows[-1]
+    assert _counts(found) == {4}
     assert row.verdict == conrepair.compare(source, wrong, in_process=True).verdict == FAULTY
     assert row.comparison is not None
     assert row.comparison.outputs[0].error.relative_l2 == pytest.approx(0.5)
-    assert any("the first 4 of 32 inputs say enough" in note and "--samples 32" in note for note in run.notes)
+    assert any("the first 4 of 32 inputs say enough" in note and "--samples 32" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("more", [{"shown": True}, {"samples": 32}, {"metrics": ["mean"]}])
@@ -68,9 +69,9 @@ def test_all_run_where_somebody_wants_to_know(source: str, wrong: str, more: dic
     if "metrics" in more:
         (tmp_path / "own.py").write_text("def mean(one, two):\n    return float(abs(one - two).mean())\n")
         more = {"metrics": [f"{tmp_path / 'own.py'}:mean"], "trust": True}
-    run = _compared(source, wrong, **more)
-    assert _counts(run) == {32}
-    assert not any("say enough" in note for note in run.notes)
+    found = _compared(source, wrong, **more)
+    assert _counts(found) == {32}
+    assert not any("say enough" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +96,9 @@ def test_more_run_where_these_leave_it_open(source: str, factor: float, behind: 
 def test_a_random_source_is_told_so(tmp_path: Path) -> None:
     """Its first batch is run more often, of all inputs."""
     paths = [_net(tmp_path / f"{name}.onnx", WEIGHTS, "n = RandomNormalLike (h) y = Add (h, n)") for name in "ab"]
-    run = _compared(*paths)
-    assert _counts(run) == {32}
-    assert "both are random" in run.rows[-1].reason
+    found = _compared(*paths)
+    assert _counts(found) == {32}
+    assert "both are random" in found.rows[-1].reason
 
 
 def test_what_is_exact_is_looked_at_on_the_first_inputs_too(
@@ -125,3 +126,12 @@ def test_what_repeated_on_the_first_inputs_is_not_asked_again(source: str, monke
     monkeypatch.setattr(execution, "executed", noted)
     assert _counts(_compared(source, source)) == {32}
     assert asked == [(4, True), (4, True), (4, True), (None, False), (16, False), (None, False)]
+
+
+def test_it_is_the_same_stage_by_stage(source: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the worker of the one job died."""
+    reasons = [_compared(source, target).rows[-1].reason for target in (wrong, source)]
+    monkeypatch.setattr(run, "look_in_one_job", lambda _: None)
+    runs = [_compared(source, target) for target in (wrong, source)]
+    assert [*map(_counts, runs)] == [{4}, {32}]
+    assert [found.rows[-1].reason for found in runs] == reasons
