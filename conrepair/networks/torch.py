@@ -18,8 +18,9 @@ from conrepair.graph.layer_graph import Array
 from conrepair.networks.network import Network, Segment
 from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_graph import has_word, named_graph
-from conrepair.networks.torch_plan import Planner, compute, needed
+from conrepair.networks.torch_plan import needed, released
 from conrepair.networks.torch_program import open_program
+from conrepair.networks.torch_simplify import computed
 from conrepair.runtime.errors import InferenceError
 
 
@@ -116,28 +117,28 @@ class TorchSegment(Segment):
             for name in dict.fromkeys(wanted)
             if tensors[name] not in constants.dependent
         }
-        planner = Planner(constants, given, self.needs)
-        self._slots = {name: planner.slot(tensors[name]) for name in self.needs}
-        self._steps = planner.plan(nodes, {tensors[name]: name for name in wanted})
-        self._size = planner.size
-        self._weights = planner.storages
+        self._fed = {name: tensors[name] for name in self.needs}
+        self._released = released(nodes)
+        self._kept = {tensors[name]: name for name in wanted}
+        read = {item for node in nodes for item in node.all_input_nodes}
+        self._held = {item: constants.value(item) for item in read.difference(nodes, given)}
         self._double = constants.program.double
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """See `Segment`."""
-        values: list[Any] = [None] * self._size
-        for name, slot in self._slots.items():
-            values[slot] = _tensor(feeds[name]).to(self._types[name])
-        storages = self._weights | {tensor.untyped_storage().data_ptr() for tensor in values if tensor is not None}
+        values = self._held | {node: _tensor(feeds[name]).to(self._types[name]) for name, node in self._fed.items()}
+        storages = {item.untyped_storage().data_ptr() for item in values.values() if isinstance(item, torch.Tensor)}
         results: dict[str, Array] = {}
         try:
             with torch.inference_mode(), arithmetic(double=self._double):
-                for step in self._steps:
-                    compute(step, values)
-                    for name in step.kept:
-                        results[name] = _own_array(values[step.result], storages)
-                    for slot in step.released:
-                        values[slot] = None
+                for node, done in self._released.items():
+                    result = computed(node, values.__getitem__)
+                    if node in self._kept:
+                        results[self._kept[node]] = _own_array(result, storages)
+                    values.setdefault(node, result)  # of a node that is fed too, the fed value is read
+                    del result
+                    for item in done:
+                        del values[item]
                 for name, value in self._constant.items():
                     results[name] = _own_array(value.clone(), storages)
         # Operators of any library run here.

@@ -10,6 +10,7 @@ from torch.fx import Node
 
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.networks.torch_program import Program, attribute_of
+from conrepair.networks.torch_simplify import computed
 
 _SWITCHES = ("train", "training", "p", "dropout", "dropout_p")  # of operators that are random in training only
 
@@ -62,8 +63,7 @@ class TorchConstants:
 
         with torch.inference_mode(), arithmetic(double=self.program.double):
             for item in origins:
-                arguments, options = torch.fx.node.map_arg((item.args, item.kwargs), known)
-                temporary[item] = item.target(*arguments, **options)
+                temporary[item] = computed(item, known)
         self._computed[node] = temporary[node]
 
     def origins(self, node: Node) -> list[Node]:

@@ -23,7 +23,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import exported_program, flatten, load_module
 from conrepair.frameworks.torch_double import arithmetic, widened
-from conrepair.networks.torch_simplify import simplify, spell_out
+from conrepair.networks.torch_simplify import computed, simplify, spell_out
 from conrepair.runtime.errors import ModelLoadError
 
 
@@ -290,8 +290,7 @@ def _infer_values(
                 elif node.op == "call_function":
                     if isinstance(node.target, torch._ops.HigherOrderOperator):  # they may ask for a compiler
                         return _recorded(graph, given), False
-                    arguments, options = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
-                    values[node] = node.target(*arguments, **options)
+                    values[node] = computed(node, values.__getitem__)
         except (DataDependentOutputException, DynamicOutputShapeException):
             return _recorded(graph, given), False
     return values, True

@@ -100,8 +100,7 @@ def _decomposed(node: Node, values: Mapping[Node, Any], is_known: Callable[[Any]
 
     def call(*tensors: torch.Tensor) -> Any:
         read = dict(zip(given, tensors, strict=True))
-        arguments, options = torch.fx.node.map_arg((node.args, node.kwargs), read.__getitem__)
-        return node.target(*arguments, **options)
+        return computed(node, read.__getitem__)
 
     traced = make_fx(call, {item: way for item, way in _decompositions().items() if not is_known(item)})
     with FakeTensorMode():  # of the processor, so that constants in between are
@@ -137,3 +136,9 @@ def _forget_likeness(node: Node, value: torch.Tensor) -> None:
         if fill is None:
             fill = node.args[2 if schema.name == "aten::new_full" else 1]
         node.target, node.args, node.kwargs = aten.full.default, (list(value.shape), fill), {"dtype": value.dtype}
+
+
+def computed(node: Node, value: Callable[[Node], Any]) -> Any:
+    """Call one operator with the values of what it reads; holds none of them afterwards."""
+    arguments, options = torch.fx.node.map_arg((node.args, node.kwargs), value)
+    return node.target(*arguments, **options)
