@@ -13,6 +13,7 @@ from conrepair.converters.base import Converter
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError, ConrepairError, ConversionError
+from conrepair.runtime.following import reached
 from conrepair.runtime.words import shortened
 
 _REASON = 400
@@ -123,15 +124,11 @@ def pinned_route(names: Sequence[str], source: str, target: str | None = None) -
 def reachable(source: str, converters: Iterable[Converter] | None = None) -> set[str]:
     """All formats that some route through automatic converters from `source` ends at."""
     edges = _automatic(converters)
-    found: set[str] = set()
-    ahead = [source]
-    while ahead:
-        here = ahead.pop()
-        for edge in edges:
-            if edge.source == here and edge.target not in found:
-                found.add(edge.target)
-                ahead.append(edge.target)
-    return found
+
+    def ends(here: str) -> list[str]:
+        return [edge.target for edge in edges if edge.source == here]
+
+    return set(reached(ends(source), ends))
 
 
 def _automatic(converters: Iterable[Converter] | None) -> list[Converter]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import onnx_ir
@@ -19,6 +19,7 @@ from conrepair.editors.operation import CHOICE, Operation, Sizes, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.graph.operators import OPERATORS, QUANTIZING, family
+from conrepair.runtime.following import reached
 
 _BEHIND = QUANTIZING | {  # operators with their constants behind the operands, in the vocabulary's order
     *("PRelu", "BatchNormalization", "LayerNormalization", "InstanceNormalization"),
@@ -192,16 +193,14 @@ def _type_of(operation: Operation, dtypes: Sequence[onnx_ir.DataType | None]) ->
 
 def _check_order(result: onnx_ir.Value, value: onnx_ir.Value, readers: Sequence[onnx_ir.Node]) -> None:
     """Refuse a circle: what's computed from a reader can't be what the reader reads."""
-    ahead, seen = [result], set[int]()
-    while ahead:
-        item = ahead.pop()
-        node = item.producer()
-        if item is value or node is None or id(node) in seen:
-            continue
+
+    def makers(read: Iterable[onnx_ir.Value | None]) -> list[onnx_ir.Node]:
+        nodes = [item.producer() for item in read if item is not None and item is not value]
+        return [node for node in nodes if node is not None]
+
+    for node in reached(makers([result]), lambda node: makers(node.inputs)):
         if node in readers:
             raise NotEditableError(f"{node.name} reads {value.name}; it can't be part of what is put in its place.")
-        seen.add(id(node))
-        ahead += [read for read in node.inputs if read is not None]
 
 
 def _place(file: OnnxFile, nodes: Sequence[onnx_ir.Node], value: onnx_ir.Value) -> None:

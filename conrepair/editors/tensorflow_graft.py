@@ -20,6 +20,7 @@ from conrepair.networks.parts import REDUCTIONS
 from conrepair.networks.tensorflow_operators import NAMES, RESIZES
 from conrepair.networks.tensorflow_pieces import data_inputs, operator_of
 from conrepair.networks.tensorflow_shared import COORDINATES, NEAREST
+from conrepair.runtime.following import reached
 
 _NAMES = {**NAMES, "Erfc": "Erfc", "SquaredDifference": "SquaredDifference"}
 _REDUCTIONS = {op: name for name, op in REDUCTIONS.items()}
@@ -114,12 +115,7 @@ class TensorFlowWriter(Writer[Any]):
             result = tf.identity(result, "result")
         places = {f"{tensor.op.name}:0": place for place, tensor in self._read.items()}
         definitions = {item.name: item for item in self._graph.as_graph_def().node}
-        wanted, todo = set[str](), [result.op.name]
-        while todo:
-            name = todo.pop()
-            if name not in wanted:
-                wanted.add(name)
-                todo += [operator_of(source) for source in data_inputs(definitions[name])]
+        wanted = reached([result.op.name], lambda name: map(operator_of, data_inputs(definitions[name])))
         for operator in self._graph.get_operations():  # each is made behind what it reads
             item = definitions[operator.name]
             if operator.name not in wanted or f"{operator.name}:0" in places:

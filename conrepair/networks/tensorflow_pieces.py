@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from conrepair.runtime.following import reached
+
 _LIFTED = 1024  # numbers; smaller constants are also sizes and axes, which the framework wants to see
 
 
@@ -97,24 +99,16 @@ class GraphPieces:
             fed: Tensors as "operator:index"; a set or a mapping.
             wanted: Tensors.
         """
-        found: set[str] = set()
-        reached: dict[str, bool] = {}
-        captured: dict[str, bool] = {}
-        todo = [operator_of(name) for name in wanted]
-        while todo:
-            name = todo.pop()
-            if name in found or name in captured:
-                continue
-            if name in self.captures:
-                captured[name] = True
-                continue
-            found.add(name)
-            for source in data_inputs(self.operators[name]):
-                if source in fed:
-                    reached[source] = True
-                else:
-                    todo.append(operator_of(source))
-        return _Needed([self.operators[name] for name in self.operators if name in found], [*reached], [*captured])
+        read: dict[str, bool] = {}
+
+        def computing(name: str) -> list[str]:
+            sources = [] if name in self.captures else data_inputs(self.operators[name])
+            read.update((source, True) for source in sources if source in fed)
+            return [operator_of(source) for source in sources if source not in fed]
+
+        found = reached(map(operator_of, wanted), computing)
+        operators = [item for name, item in self.operators.items() if name in found]
+        return _Needed(operators, [*read], [name for name in found if name in self.captures])
 
     def function(self, fed: Mapping[str, Any], wanted: Sequence[str], *, sizes: bool = False) -> Any:
         """Make a function of some tensors.
@@ -159,14 +153,12 @@ class GraphPieces:
 
     def _add_functions(self, definition: Any) -> None:
         """Take along the functions that the operators call, and those that these call."""
-        added: set[str] = set()
-        todo = list(definition.node)
-        while todo:
-            for name in _called(todo.pop()):
-                if name in self._functions and name not in added:
-                    added.add(name)
-                    definition.library.function.append(self._functions[name])
-                    todo.extend(self._functions[name].node_def)
+
+        def called(operators: Iterable[Any]) -> list[str]:
+            return [name for item in operators for name in _called(item) if name in self._functions]
+
+        added = reached(called(definition.node), lambda name: called(self._functions[name].node_def))
+        definition.library.function.extend(self._functions[name] for name in added)
         definition.library.gradient.extend(item for item in self._gradients if item.function_name in added)
 
 

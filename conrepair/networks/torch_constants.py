@@ -11,6 +11,7 @@ from torch.fx import Node
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.networks.torch_program import Program, attribute_of
 from conrepair.networks.torch_simplify import computed
+from conrepair.runtime.following import reached
 
 _SWITCHES = ("train", "training", "p", "dropout", "dropout_p")  # of operators that are random in training only
 
@@ -68,13 +69,7 @@ class TorchConstants:
 
     def origins(self, node: Node) -> list[Node]:
         """Everything that a node is made from and the node itself, in the graph's order."""
-        found, open_nodes = {node}, [node]
-        while open_nodes:
-            for item in open_nodes.pop().all_input_nodes:
-                if item not in found:
-                    found.add(item)
-                    open_nodes.append(item)
-        return sorted(found)
+        return sorted(reached([node], lambda item: item.all_input_nodes))
 
 
 def _is_random(node: Node) -> bool:

@@ -7,28 +7,19 @@ from collections.abc import Mapping, Sequence
 from torch.fx import Node
 
 from conrepair.networks.torch_constants import TorchConstants
+from conrepair.runtime.following import reached
 
 
 def needed(
     given: Mapping[Node, str], wanted: Sequence[Node], constants: TorchConstants
 ) -> tuple[list[Node], set[Node]]:
     """The nodes to compute, in the graph's order, and those whose fed value is read."""
-    found: set[Node] = set()
-    reads: set[Node] = set()
-    pending = [node for node in wanted if node in constants.dependent]
-    while pending:
-        node = pending.pop()
-        if node in found:
-            continue
-        if node.op == "placeholder":
-            raise ValueError(f"the input {node.name} is needed, but isn't fed")
-        found.add(node)
-        for origin in node.all_input_nodes:
-            if origin in given:
-                reads.add(origin)
-            elif origin in constants.dependent:
-                pending.append(origin)
-    return sorted(found), reads
+    begin = constants.dependent.intersection(wanted)
+    ends = constants.dependent.difference(given)
+    found = sorted(reached(begin, lambda node: ends.intersection(node.all_input_nodes)))
+    if unfed := next((node.name for node in found if node.op == "placeholder"), None):
+        raise ValueError(f"the input {unfed} is needed, but isn't fed")
+    return found, given.keys() & {item for node in found for item in node.all_input_nodes}
 
 
 def released(nodes: Sequence[Node]) -> dict[Node, list[Node]]:

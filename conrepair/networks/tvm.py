@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.networks.network import CompiledKernel, Network, Segment, open_network
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.following import reached
 from conrepair.runtime.json_file import read_json_text, value_of
 
 
@@ -125,34 +126,26 @@ class TvmNetwork(Network):
         last = self._writer.get(self._values.get(tensor, ""))
         if last is None:
             return None
-        parts, pending = {id(last): last}, [last]
-        while pending:
-            writers = [self._writer.get(value) for value in pending.pop().reads if value is not None]
-            more = [call for call in writers if call is not None and call.part and id(call) not in parts]
-            parts |= {id(call): call for call in more}
-            pending += more
+        inner = {name: call for name, call in self._writer.items() if call.part or call is last}
+        following = {name: list(filter(None, call.reads)) for name, call in inner.items()}
+        values = reached([self._values[tensor]], lambda name: following.get(name, ()))
+        parts = {id(inner[name]) for name in values if name in inner}
         functions = tuple(call.function for call in self._calls.calls if id(call) in parts)
         return CompiledKernel(functions, tuple((name, self._calls.operators[name]) for name in last.members))
 
     def _needs(self, fed: Collection[str], wanted: Sequence[str]) -> tuple[str, ...]:
         """The fed tensors that some others are computed from."""
         name_of = {self._values[name]: name for name in reversed(list(fed))}
-        found: dict[str, None] = {}
-        seen: set[str] = set()
-        pending = [self._values[name] for name in wanted]
-        while pending:
-            call = self._writer[pending.pop()]
-            for value in call.reads:
-                if value is None or value in seen:
-                    continue
-                seen.add(value)
-                if value in name_of:
-                    found[name_of[value]] = None
-                elif value in self._writer:
-                    pending.append(value)
-                else:
-                    raise ValueError(f"{', '.join(wanted)} can't be computed without the network's inputs")
-        return tuple(name for name in dict.fromkeys(fed) if name in found)
+
+        def reads(value: str) -> Iterable[str]:
+            return filter(None, self._writer[value].reads)
+
+        begin = [value for name in wanted for value in reads(self._values[name])]
+        found = reached(begin, lambda value: () if value in name_of or value not in self._writer else reads(value))
+        if found.keys() - name_of.keys() - self._writer.keys():
+            raise ValueError(f"{', '.join(wanted)} can't be computed without the network's inputs")
+        needs = {name_of[value] for value in found if value in name_of}
+        return tuple(name for name in dict.fromkeys(fed) if name in needs)
 
     def _fits(self, tensor: Tensor, value: str) -> bool:
         """Whether a value has the tensor's shape: an importer may turn axes."""

@@ -11,6 +11,7 @@ from conrepair.forms.all_forms import FORMS, found, in_float64, rewritten, words
 from conrepair.forms.form import Place
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.following import reached
 from conrepair.tracing.explaining import explains
 from conrepair.tracing.propagation import Replayed
 from conrepair.tracing.result import Formed
@@ -56,14 +57,8 @@ def taken_apart(model: onnx.ModelProto, run: Replayed, network: Network, single:
 def _inside(model: onnx.ModelProto, run: Replayed, tensor: str) -> set[str]:
     """Tensors that a kernel computes on its way to the one that's seen, and that one."""
     writer = {name: node for node in model.graph.node for name in node.output}
-    found, pending = {tensor}, [tensor]
-    while pending:
-        node = writer.get(pending.pop())
-        for name in () if node is None else node.input:
-            if name in writer and name not in run.given and name not in found:
-                found.add(name)
-                pending.append(name)
-    return found
+    own = writer.keys() - run.given.keys()
+    return set(reached([tensor], lambda name: own & set(writer[name].input) if name in writer else ()))
 
 
 def _operator(network: Network, tensor: str) -> str:

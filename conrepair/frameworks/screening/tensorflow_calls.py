@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.bounds import check_expansion
+from conrepair.runtime.following import reached
 
 Place = tuple[str, str]
 """A node: the function that it's in ("" for the graph), and its name."""
@@ -62,26 +63,14 @@ class GraphCalls:
             functions: That are called besides.
         """
         found = {("", name): self._graph[name] for name in self._needed(tensors)}
-        done: set[str] = set()
-        pending = [*functions, *_callees(found.values())]
-        while pending:
-            function = pending.pop()
-            if function in self._library and function not in done:
-                done.add(function)
-                nodes = self._library[function]
-                found |= {(function, node.name): node for node in nodes}
-                pending += _callees(nodes)
-        return found
+        called = reached([*functions, *_callees(found.values())], lambda name: _callees(self._library.get(name, ())))
+        return found | {(name, node.name): node for name in called for node in self._library.get(name, ())}
 
-    def _needed(self, tensors: Iterable[str]) -> set[str]:
-        found: set[str] = set()
-        pending = list(tensors)
-        while pending:
-            name = pending.pop().lstrip("^").partition(":")[0]
-            if name in self._graph and name not in found:
-                found.add(name)
-                pending += self._graph[name].input
-        return found
+    def _needed(self, tensors: Iterable[str]) -> Iterable[str]:
+        def operators(tensors: Iterable[str]) -> Iterable[str]:
+            return self._graph.keys() & {name.lstrip("^").partition(":")[0] for name in tensors}
+
+        return reached(operators(tensors), lambda name: operators(self._graph[name].input))
 
 
 def _callees(nodes: Iterable[Any]) -> Iterator[str]:
