@@ -31,7 +31,8 @@ from conrepair.networks.onnx_plain import complete_types, dtype_name
 from conrepair.networks.onnx_quantization import quantizations
 from conrepair.networks.onnx_session import OnnxSegment, Sessions
 from conrepair.networks.onnx_sizes import follow_sizes
-from conrepair.networks.onnx_source import OnnxSource, graphs_of, open_source
+from conrepair.networks.onnx_source import OnnxSource, open_source
+from conrepair.onnx_passes.computing import graphs_of
 from conrepair.onnx_passes.explicit_pads import explicit_pads
 from conrepair.onnx_passes.infer_shapes import static_shape
 from conrepair.runtime.errors import InferenceError, ModelLoadError

@@ -16,8 +16,7 @@ from conrepair.graph.operators import OPERATORS
 from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_plain import dtype_name, ints, plain_value, stripped
 from conrepair.networks.onnx_schema import formal_name, names_of_attributes, usual_attributes
-from conrepair.networks.onnx_source import read_from_outside
-from conrepair.onnx_passes.computing import GRAPHS
+from conrepair.onnx_passes.computing import GRAPHS, read_from_outside
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 
 _COUNTED = {"axis", "axes"}

@@ -12,7 +12,8 @@ from onnx_ir.serde import deserialize_type_proto_for_shape, deserialize_type_pro
 
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_cut import is_plain
-from conrepair.networks.onnx_source import OnnxSource, is_random, subgraphs
+from conrepair.networks.onnx_source import OnnxSource, is_random
+from conrepair.onnx_passes.computing import computing, subgraphs
 from conrepair.onnx_passes.defaults import attribute, schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape, type_of
 from conrepair.runtime.errors import InferenceError
@@ -88,15 +89,8 @@ def _length(value: onnx_ir.Value) -> int:
 
 
 def _run(node: onnx_ir.Node, given: Mapping[str, Array], source: OnnxSource) -> list[Array]:
-    graph = onnx.helper.make_graph(
-        [serialize_node(node)],
-        "sizes",
-        [],
-        [onnx.ValueInfoProto(name=value.name) for value in node.outputs if value.name],
-        [onnx.numpy_helper.from_array(array, name) for name, array in given.items()],
-    )
-    imports = [onnx.helper.make_opsetid(*item) for item in source.model.opset_imports.items()]
-    proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=source.model.ir_version)
+    names = [value.name for value in node.outputs if value.name]
+    proto = computing([node], {}, names, source.model.opset_imports, given)
     try:
         results: list[Array] = open_session(proto.SerializeToString(), threads=1, quiet=True).run(None, {})
     # onnxruntime raises one class per status code, without a common base of their own.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.border import Border
 from conrepair.frameworks.runnable import load_error, loading
 from conrepair.networks.onnx_file import load_mapped
-from conrepair.onnx_passes.computing import GRAPHS
+from conrepair.onnx_passes.computing import read_from_outside, subgraphs
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
@@ -110,32 +110,6 @@ def operands(node: onnx_ir.Node) -> list[onnx_ir.Value]:
     """What a node reads: its inputs, then what graphs in its attributes read from outside."""
     read = [value for value in node.inputs if value is not None]
     return list(dict.fromkeys([*read, *read_from_outside(node)]))
-
-
-def read_from_outside(node: onnx_ir.Node) -> list[onnx_ir.Value]:
-    """Values of the surrounding graph that graphs in a node's attributes read."""
-    inner = subgraphs(node)
-    if not inner:
-        return []
-    nested = [item for graph in inner for item in [graph, *graph.subgraphs()]]
-    nodes = list({id(item): item for graph in inner for item in graph.all_nodes()}.values())
-    own = {id(value) for graph in nested for value in [*graph.inputs, *graph.initializers.values()]}
-    own |= {id(value) for item in nodes for value in item.outputs}
-    read = [value for item in nodes for value in item.inputs] + [value for graph in nested for value in graph.outputs]
-    return list({id(value): value for value in read if value is not None and id(value) not in own}.values())
-
-
-def subgraphs(node: onnx_ir.Node) -> list[onnx_ir.Graph]:
-    """The graphs that a node has as attributes."""
-    return [graph for _, graph in graphs_of(node)]
-
-
-def graphs_of(node: onnx_ir.Node) -> Iterator[tuple[str, onnx_ir.Graph]]:
-    """The same, each with the name of its attribute."""
-    for name, attribute in node.attributes.items():
-        if attribute.type in GRAPHS:
-            one = attribute.type == onnx_ir.AttributeType.GRAPH
-            yield from ((name, graph) for graph in ([attribute.as_graph()] if one else attribute.as_graphs()))
 
 
 def _give_away_stored(graph: onnx_ir.Graph) -> None:

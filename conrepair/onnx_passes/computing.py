@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,3 +96,29 @@ def computing(
     )
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
     return onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
+
+
+def read_from_outside(node: onnx_ir.Node) -> list[onnx_ir.Value]:
+    """Values of the surrounding graph that graphs in a node's attributes read."""
+    inner = subgraphs(node)
+    if not inner:
+        return []
+    nested = [item for graph in inner for item in [graph, *graph.subgraphs()]]
+    nodes = list({id(item): item for graph in inner for item in graph.all_nodes()}.values())
+    own = {id(value) for graph in nested for value in [*graph.inputs, *graph.initializers.values()]}
+    own |= {id(value) for item in nodes for value in item.outputs}
+    read = [value for item in nodes for value in item.inputs] + [value for graph in nested for value in graph.outputs]
+    return list({id(value): value for value in read if value is not None and id(value) not in own}.values())
+
+
+def subgraphs(node: onnx_ir.Node) -> list[onnx_ir.Graph]:
+    """The graphs that a node has as attributes."""
+    return [graph for _, graph in graphs_of(node)]
+
+
+def graphs_of(node: onnx_ir.Node) -> Iterator[tuple[str, onnx_ir.Graph]]:
+    """The same, each with the name of its attribute."""
+    for name, attribute in node.attributes.items():
+        if attribute.type in GRAPHS:
+            one = attribute.type == onnx_ir.AttributeType.GRAPH
+            yield from ((name, graph) for graph in ([attribute.as_graph()] if one else attribute.as_graphs()))

@@ -7,6 +7,7 @@ from typing import Any
 import onnx
 import onnx_ir
 
+from conrepair.onnx_passes.computing import read_from_outside
 from conrepair.onnx_passes.defaults import schema_of, write_defaults
 from conrepair.onnx_passes.fold_constants import fold_constants
 from conrepair.onnx_passes.infer_shapes import type_of
@@ -74,7 +75,7 @@ def _complete_outputs(proto: onnx.FunctionProto, call: onnx_ir.Node) -> bool:
 
 def _hand_in(proto: onnx.FunctionProto, call: onnx_ir.Node) -> bool:
     """Make inputs of what a graph in the call's attributes reads from outside; False when a name means two things."""
-    outer = _read_from_outside(call)
+    outer = {str(value.name): value for value in read_from_outside(call)}
     if set(outer) & {*proto.input, *(name for node in proto.node for name in node.output)}:
         return False
     if outer:
@@ -84,21 +85,6 @@ def _hand_in(proto: onnx.FunctionProto, call: onnx_ir.Node) -> bool:
         for index, value in enumerate(outer.values(), len(proto.input) - len(outer)):
             call.replace_input_with(index, value)
     return True
-
-
-def _read_from_outside(call: onnx_ir.Node) -> dict[str, onnx_ir.Value]:
-    """Values by name that the graphs in a node's attributes read and don't have."""
-    found: dict[str, onnx_ir.Value] = {}
-    for attribute in call.attributes.values():
-        if attribute.type == onnx_ir.AttributeType.GRAPH:
-            graph = attribute.as_graph()
-            nodes = list(graph.all_nodes())
-            inner = [graph, *graph.subgraphs()]
-            own = {id(value) for item in inner for value in [*item.inputs, *item.initializers.values()]}
-            own |= {id(value) for node in nodes for value in node.outputs}
-            read = [value for node in nodes for value in node.inputs] + list(graph.outputs)
-            found |= {str(value.name): value for value in read if value is not None and id(value) not in own}
-    return found
 
 
 def _resolve_attributes(body: onnx_ir.Function, call: onnx_ir.Node) -> None:
