@@ -223,9 +223,9 @@ def _carry_over(original: onnx.ModelProto, path: Path) -> None:
 
 def _has_more(model: onnx.ModelProto) -> bool:
     return bool(
-        any(_filled(model, field) for field in _OF_MODEL)
+        any(getattr(model, field) for field in _OF_MODEL)
         or model.graph.sparse_initializer
-        or any(_filled(tensor, field) for tensor in _tensors(model.graph) for field in _OF_TENSOR)
+        or any(getattr(tensor, field) for tensor in _tensors(model.graph) for field in _OF_TENSOR)
         or any(len(_props(part)) > 1 for _, part in _parts(model))
         or any(_domain(part) == _LONG for part in (*model.opset_import, *(node for _, node in _parts(model))))
     )
@@ -277,14 +277,8 @@ def _restore(one: Any, two: Any) -> None:
         two.domain = _LONG
 
 
-def _filled(message: Any, field: str) -> bool:
-    return field in message.DESCRIPTOR.fields_by_name and bool(getattr(message, field))
-
-
 def _put(one: Any, two: Any, field: str) -> None:
     """Let a field of the second message be as the first has it."""
-    if field not in one.DESCRIPTOR.fields_by_name:  # of an older onnx
-        return
     two.ClearField(field)
     value = getattr(one, field)
     if isinstance(value, str):

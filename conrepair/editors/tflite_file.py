@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import mmap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,75 +19,30 @@ from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_packing import is_outside, outside_bytes, packed
 from conrepair.runtime.files import whole_output
 
-# A TFLite file as it's stored: tables, numbers behind them, and files that the model carries.
-
 _MOST = 1 << 30  # bytes of numbers among a flatbuffer's tables, which end at 2 GB
-
-
-class _StoredModel:
-    """Numbers stay where the file has them, as long as its tables can hold them.
-
-    Attributes:
-        model: The tables; all numbers are in their buffers.
-    """
-
-    def __init__(self, content: mmap.mmap, model: Any) -> None:
-        """Move numbers that stand behind the tables into these, in place.
-
-        Args:
-            content: All of the file, which stays mapped.
-            model: Its tables.
-
-        Raises:
-            NotEditableError: if it carries an archive of more than 4 GB.
-        """
-        self.model = model
-        self._appended = appended_files(content)
-        self._outside = {index for index, item in enumerate(self.model.buffers) if is_outside(item)}
-        for index in self._outside:
-            buffer = self.model.buffers[index]
-            buffer.data = outside_bytes(content, buffer)
-            buffer.offset = buffer.size = 0
-
-    def content(self) -> bytes:
-        """The model as it is now, without what it carries."""
-        return b"".join(self._parts())
-
-    def save(self, path: Path) -> None:
-        """Write it whole, with what it carries behind.
-
-        Raises:
-            StorageError: if it can't be written.
-        """
-        parts = self._parts()
-        if self._appended is not None:
-            parts.append(self._appended.behind(sum(map(len, parts))))
-        with whole_output(path) as temporary, temporary.open("wb") as stream:
-            stream.writelines(parts)
-
-    def _parts(self) -> list[Any]:
-        held = {
-            place: np.asarray(item.data, np.uint8)
-            for place, item in enumerate(self.model.buffers)
-            if item.data is not None and len(item.data) > 1
-        }
-        inside = sum(data.nbytes for place, data in held.items() if place not in self._outside)
-        outside = held if inside > _MOST else {place: held[place] for place in sorted(self._outside & held.keys())}
-        model = copy.copy(self.model)
-        model.buffers = [copy.copy(item) for item in model.buffers]
-        return packed(model, outside)
-
-
 _DEPRECATED_LIMIT = 127  # operators above have a placeholder in the old field
 _CHANGED = {"float32", "float16", "int32", "uint8", "int64", "bool", "int16", "int8"}  # types of constants
 
 
 class EditedTfliteFile(TfliteFile):
-    """A graph of a model file, open to changes: the main one, or with `inside` another of the same file."""
+    """A graph of a model file, open to changes: the main one, or with `inside` another of the same file.
+
+    Numbers stay where the file has them, as long as its tables can hold them.
+    """
 
     def __init__(self, path: Path) -> None:
+        """Open it, and move numbers that stand behind its tables into these.
+
+        Raises:
+            NotEditableError: if it carries an archive of more than 4 GB.
+        """
         super().__init__(str(path))
-        self._stored = _StoredModel(self.content, self.model)
+        self._appended = appended_files(self.content)
+        self._outside = {index for index, item in enumerate(self.model.buffers) if is_outside(item)}
+        for index in self._outside:
+            buffer = self.model.buffers[index]
+            buffer.data = outside_bytes(self.content, buffer)
+            buffer.offset = buffer.size = 0
         self._unread = set(range(len(self.names))) - self._read()  # as the file came
         self._resized = False
 
@@ -242,7 +196,11 @@ class EditedTfliteFile(TfliteFile):
         return [item for item in self.model.signatureDefs or [] if item.subgraphIndex == 0]
 
     def save(self, path: Path) -> None:
-        """Write the file whole, without the content of constants that nothing reads any more."""
+        """Write the file whole, with what it carries, without the content of constants that nothing reads any more.
+
+        Raises:
+            StorageError: if it can't be written.
+        """
         for index in set(range(len(self.names))) - self._read() - self._unread:
             tensor = self.tensors[index]
             if self._uses(tensor.buffer) == 1:
@@ -250,13 +208,30 @@ class EditedTfliteFile(TfliteFile):
             tensor.buffer = 0  # the one that holds nothing
         if self._resized:
             self._settle_shapes()
-        self._stored.save(path)
+        parts = self._parts()
+        if self._appended is not None:
+            parts.append(self._appended.behind(sum(map(len, parts))))
+        with whole_output(path) as temporary, temporary.open("wb") as stream:
+            stream.writelines(parts)
+
+    def _parts(self) -> list[Any]:
+        """The model as it is now, without what it carries."""
+        held = {
+            place: np.asarray(item.data, np.uint8)
+            for place, item in enumerate(self.model.buffers)
+            if item.data is not None and len(item.data) > 1
+        }
+        inside = sum(data.nbytes for place, data in held.items() if place not in self._outside)
+        outside = held if inside > _MOST else {place: held[place] for place in sorted(self._outside & held.keys())}
+        model = copy.copy(self.model)
+        model.buffers = [copy.copy(item) for item in model.buffers]
+        return packed(model, outside)
 
     def _settle_shapes(self) -> None:
         """Give what is computed the sizes that kernels find for it, which don't ask the file."""
         try:
             interpreter = Interpreter(
-                model_content=self._stored.content(),
+                model_content=b"".join(self._parts()),
                 experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
             )
             interpreter.allocate_tensors()

@@ -19,6 +19,7 @@ from conrepair.networks.torch_call import TorchCall, TorchPart, Transform
 from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_graph import meaning_of, with_defaults
 from conrepair.networks.torch_program import Program
+from conrepair.runtime.following import reached
 
 
 def graph_of_program(program: torch.export.ExportedProgram) -> LayerGraph:
@@ -247,15 +248,11 @@ def _moved(found: torch.Tensor, count: int) -> Array | None:
 
 def _readers(state: torch.fx.Node, constants: TorchConstants) -> set[torch.fx.Node]:
     """What isn't constant, and reads something that's made from a state."""
-    found, seen, ahead = set(), {state}, [state]
-    while ahead:
-        for user in ahead.pop().users:
-            if user in constants.dependent or user.op == "output":
-                found.add(user)
-            elif user not in seen:
-                seen.add(user)
-                ahead.append(user)
-    return found
+
+    def ends(node: torch.fx.Node) -> bool:
+        return node in constants.dependent or node.op == "output"
+
+    return set(filter(ends, reached([state], lambda node: () if ends(node) else node.users)))
 
 
 def _with_state(constants: TorchConstants, name: str, tensor: torch.Tensor) -> TorchConstants:

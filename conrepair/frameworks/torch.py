@@ -121,7 +121,7 @@ class TorchRunnable(Runnable):
         if any(isinstance(size, str) for spec in inputs for size in spec.shape):
             others, second = _first_that_runs(results, [*other_shapes(inputs, shapes), shapes])
         self.examples = _plain(inputs, shapes)
-        self.outputs = _output_specs(inputs, first, second)
+        self.outputs = output_specs(inputs, first, second)
         if isinstance(self.module, torch.jit.ScriptModule):
             # It doesn't say its sizes: one beside which there is no other is the only one.
             self.inputs = tuple(map(_with_only_sizes, self.inputs, shapes, others))
@@ -170,16 +170,13 @@ class TorchFramework:
         """Operators are ATen ones where the file has a graph, leaf modules where a factory builds it."""
         runnable = _recent(model, double=False)
         module = runnable.module
-        weights: Counter[str] = Counter()
-        for tensor in [*module.parameters(), *module.buffers()]:
-            weights[dtype_name(tensor.dtype)] += tensor.numel()
         return Description(
             format=_format(model),
             inputs=_with_table_sizes(runnable),
             outputs=runnable.outputs,
             operators=dict(sorted(_operators(module).items())),
             parameters=sum(parameter.numel() for parameter in module.parameters()),
-            weights=dict(weights),
+            weights=weights_of([*module.parameters(), *module.buffers()]),
             states=runnable.states,
             producer=f"torch {torch.__version__}",
         )
@@ -391,14 +388,14 @@ def _argument_names(module: torch.nn.Module) -> list[str]:
     ]
 
 
-def _output_specs(inputs: tuple[TensorSpec, ...], first: Results, second: Results) -> tuple[TensorSpec, ...]:
+def output_specs(inputs: tuple[TensorSpec, ...], first: Results, second: Results) -> tuple[TensorSpec, ...]:
     """Outputs by what was given for two sizes of the inputs."""
     batch = next((size for spec in inputs for size in spec.shape[:1] if isinstance(size, str)), "?")
     return tuple(
         TensorSpec(
             name,
             tuple(
-                a if a == b else batch if not axis else "?"
+                a if isinstance(a, int) and a == b else batch if not axis else "?"
                 for axis, (a, b) in enumerate(zip(one.shape, two.shape, strict=True))
             ),
             dtype_name(one.dtype),
@@ -418,7 +415,7 @@ class _TableSizes(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
-        for axis, indices in _lookups(function, args):
+        for axis, indices in lookups(function, args):
             position = self._positions.get(_storage(indices))
             if position is not None:
                 size = int(args[0].shape[axis])
@@ -429,7 +426,7 @@ class _TableSizes(TorchDispatchMode):
         return result
 
 
-def _lookups(function: Any, args: Any) -> Iterator[tuple[int, torch.Tensor]]:
+def lookups(function: Any, args: Any) -> Iterator[tuple[int, torch.Tensor]]:
     """The axes of an operator's first operand that are indexed, each with the indices."""
     if function in _EMBEDDINGS:
         yield 0, args[1]
@@ -461,12 +458,22 @@ def _operators(module: torch.nn.Module) -> Counter[str]:
             if node.kind().startswith("aten::")
         )
     if isinstance(module, _Inference):
-        return Counter(
-            str(node.target).split(".")[1]
-            for node in module.program.graph.nodes
-            if node.op == "call_function" and str(node.target).startswith("aten.")
-        )
+        return aten_calls(module.program.graph)
     return Counter(type(part).__name__ for part in module.modules() if not any(part.children()))
+
+
+def aten_calls(graph: torch.fx.Graph) -> Counter[str]:
+    """How often a graph calls each of ATen's operators, by its name without the overload."""
+    names = [str(node.target) for node in graph.nodes if node.op == "call_function"]
+    return Counter(name.split(".")[1] for name in names if name.startswith("aten."))
+
+
+def weights_of(tensors: Iterable[torch.Tensor]) -> dict[str, int]:
+    """How many numbers there are of each type."""
+    weights: Counter[str] = Counter()
+    for tensor in tensors:
+        weights[dtype_name(tensor.dtype)] += tensor.numel()
+    return dict(weights)
 
 
 def _format(model: Model) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline
 from conrepair.frameworks.runnable import loading
 from conrepair.frameworks.screening.admission import admitted
-from conrepair.frameworks.torch import dtype_name, exported_inputs, flatten
+from conrepair.frameworks.torch import aten_calls, exported_inputs, flatten, lookups, output_specs, weights_of
 from conrepair.runtime.errors import ModelLoadError
 
 _CAST = "aten._to_copy.default"
@@ -38,18 +37,14 @@ def read(model: Model) -> Outline:
         outputs = _outputs(program, inputs)
     signature = program.graph_signature
     parameters = _tensors(program, signature.parameters)
-    weights: Counter[str] = Counter()
-    for tensor in _tensors(program, [*signature.parameters, *signature.buffers]):
-        weights[dtype_name(tensor.dtype)] += tensor.numel()
-    calls = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
     sizes = _table_sizes(program)
     description = Description(
         format="exported PyTorch program",
         inputs=tuple(spec if spec.is_float else replace(spec, high=sizes.get(spec.name)) for spec in inputs),
         outputs=outputs,
-        operators=dict(sorted(Counter(name.split(".")[1] for name in calls if name.startswith("aten.")).items())),
+        operators=dict(sorted(aten_calls(program.graph).items())),
         parameters=sum(tensor.numel() for tensor in parameters),
-        weights=dict(weights),
+        weights=weights_of(_tensors(program, [*signature.parameters, *signature.buffers])),
         producer=f"torch {torch.__version__}",
     )
     return Outline(description)
@@ -63,20 +58,10 @@ def _tensors(program: torch.export.ExportedProgram, names: Iterable[str]) -> lis
 
 
 def _outputs(program: torch.export.ExportedProgram, inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
-    batch = next((size for spec in inputs for size in spec.shape[:1] if isinstance(size, str)), "?")
     values = {str(node.name): node.meta.get("val") for node in program.graph.nodes}
     leaves = [values.get(str(name)) for name in program.graph_signature.user_outputs]
-    return tuple(
-        TensorSpec(
-            name,
-            tuple(
-                size if isinstance(size, int) else batch if not axis else "?"
-                for axis, size in enumerate(tensor.shape)
-            ),
-            dtype_name(tensor.dtype),
-        )
-        for name, tensor in flatten(pytree.tree_unflatten(leaves, program.call_spec.out_spec))
-    )
+    results = flatten(pytree.tree_unflatten(leaves, program.call_spec.out_spec))
+    return output_specs(inputs, results, results)
 
 
 def _table_sizes(program: torch.export.ExportedProgram) -> dict[str, int]:
@@ -86,18 +71,8 @@ def _table_sizes(program: torch.export.ExportedProgram) -> dict[str, int]:
     for node in program.graph.nodes:
         if str(node.target) == _CAST and node.args[0] in origin:
             origin[node] = origin[node.args[0]]
-        for axis, indices in _lookups(node):
+        for axis, indices in lookups(node.target, node.args):
             size = node.args[0].meta["val"].shape[axis]
             if indices in origin and isinstance(size, int):
                 sizes[origin[indices]] = min(size, sizes.get(origin[indices], size))
     return sizes
-
-
-def _lookups(node: Any) -> Iterator[tuple[int, Any]]:
-    """The axes of an operator's first operand that are indexed, each with the indices."""
-    if str(node.target) == "aten.embedding.default":
-        yield 0, node.args[1]
-    elif str(node.target) == "aten.index_select.default":
-        yield node.args[1], node.args[2]
-    elif str(node.target) == "aten.index.Tensor":
-        yield from ((axis, item) for axis, item in enumerate(node.args[1]) if item is not None)
