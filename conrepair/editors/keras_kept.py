@@ -37,7 +37,7 @@ def carry_over(original: Path, path: Path, *, rebuilt: bool) -> None:
     rebuilt = rebuilt or _generation(before[_METADATA][1]) != _generation(after[_METADATA][1])
     ours = {
         _CONFIG: _config(before[_CONFIG][1], after[_CONFIG][1], rebuilt=rebuilt),
-        _METADATA: _merged(before[_METADATA][1], after[_METADATA][1]),
+        _METADATA: json.dumps(json.loads(before[_METADATA][1]) | json.loads(after[_METADATA][1])).encode(),
     }
     if _WEIGHTS in before.keys() & after.keys():
         ours[_WEIGHTS] = _weights(before[_WEIGHTS][1], after[_WEIGHTS][1])
@@ -57,10 +57,6 @@ def _config(before: bytes, after: bytes, *, rebuilt: bool) -> bytes:
 def _generation(metadata: bytes) -> str:
     """Of Keras, whose configurations the next one doesn't read word for word."""
     return str(json.loads(metadata).get("keras_version", "")).partition(".")[0]
-
-
-def _merged(before: bytes, after: bytes) -> bytes:
-    return json.dumps(json.loads(before) | json.loads(after)).encode()
 
 
 def _weights(before: bytes, after: bytes) -> bytes:

@@ -262,7 +262,7 @@ class TfliteWriter(Writer[int]):
         )
         tables = [
             [part.start or 0 for part in parts],
-            [_end(part) for part in parts],
+            [0 if part.stop is None else int(part.stop) for part in parts],
             [part.step or 1 for part in parts],
         ]
         places = [self.constant(np.clip(table, -_MOST, _MOST).astype(np.int32)) for table in tables]
@@ -314,10 +314,6 @@ def _made(kind: str, inputs: Sequence[int], **options: Any) -> _Written:
 def _steps(operation: Operation) -> dict[str, Any]:
     down, right = window_of(operation, "strides", 1)
     return {"padding": schema.Padding.VALID, "strideH": down, "strideW": right}
-
-
-def _end(part: slice) -> int:
-    return 0 if part.stop is None else int(part.stop)
 
 
 def _stored_type(operation: Operation) -> str:

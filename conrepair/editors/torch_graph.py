@@ -29,7 +29,7 @@ def graph_of_program(program: torch.export.ExportedProgram) -> LayerGraph:
     outputs = tuple(str(name) for name in signature.user_outputs if isinstance(name, str))
     state, constants = state_of(program), constants_of(program)
     tensors = {
-        node.name: _tensor(node.name, value)
+        node.name: Tensor(node.name, _sizes(value), str(value.dtype).removeprefix("torch."))
         for node in program.graph.nodes
         if isinstance(value := node.meta.get("val"), torch.Tensor) and node.name not in state
     }
@@ -175,10 +175,6 @@ def _wide(parameter: Parameter) -> Array:
     """Its numbers, half precision as float32."""
     array = parameter.numpy()
     return array.astype(np.float32) if array.dtype.name in {"float16", "bfloat16"} else array
-
-
-def _tensor(name: str, value: torch.Tensor) -> Tensor:
-    return Tensor(name, _sizes(value), str(value.dtype).removeprefix("torch."))
 
 
 # Where the numbers are stored that a program only puts in another order before it uses them.

@@ -82,7 +82,7 @@ class Runnable(abc.ABC):
         names = [spec.name for spec in self.inputs]
         if sorted(names) != sorted(feeds):
             raise DataError(
-                f"the model's inputs are {_listing(self.inputs)}, the data has {sorted(feeds)}. "
+                f"the model's inputs are {'; '.join(map(str, self.inputs))}, the data has {sorted(feeds)}. "
                 "Name the arrays of the data like the inputs."
             )
         converted = {spec.name: to_stored(spec, feeds[spec.name]) for spec in self.inputs}
@@ -165,7 +165,3 @@ def _remedy(model: Model, reason: str, error: Exception) -> str:
     if words := refusal(model, str(error)):
         return f"{words}. ({reason})"
     return f"{reason}. The file can be read to its end, so it's what is in it that's refused. {listed}"
-
-
-def _listing(specs: tuple[TensorSpec, ...]) -> str:
-    return "; ".join(map(str, specs))

@@ -78,7 +78,8 @@ class TensorFlowSegment(Segment):
                 raise InferenceError(f"{name} is {list(spec.shape)}, the values are {list(feeds[name].shape)}.")
         try:
             tensors = [
-                tf.constant(_fitting(feeds[name], spec)) for name, spec in zip(self.needs, self._specs, strict=True)
+                tf.constant(np.asarray(feeds[name], dtype=spec.dtype.as_numpy_dtype))
+                for name, spec in zip(self.needs, self._specs, strict=True)
             ]
             with _as_written():
                 results = self._function(*tensors)
@@ -100,7 +101,3 @@ def _as_written() -> Iterator[None]:
         yield
     finally:
         tf.config.optimizer.set_experimental_options({name: before})
-
-
-def _fitting(array: Array, spec: Any) -> Array:
-    return np.asarray(array, dtype=spec.dtype.as_numpy_dtype)

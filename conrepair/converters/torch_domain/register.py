@@ -12,7 +12,6 @@ import torch
 from conrepair.converters.torch_domain import integer_operators, tensor_operators
 from conrepair.converters.torch_domain.marking import DOMAIN
 from conrepair.converters.torch_domain.recurrent import RECURRENT
-from conrepair.onnx_passes.sizes import Sizes
 
 __all__ = ["register"]
 
@@ -63,7 +62,7 @@ def _converter(function: Callable[..., Any], places: Set[int] | None) -> Callabl
             if not name:
                 operands.append(None)
             elif name in graph.initializers and (places is None or index in places):
-                operands.append(_numbers(graph.initializers[name].to_torch()))
+                operands.append(np.array(graph.initializers[name].to_torch().tolist(), dtype=object))
             else:
                 operands.append(_GIVEN)
                 names.append(name)
@@ -77,10 +76,6 @@ def _converter(function: Callable[..., Any], places: Set[int] | None) -> Callabl
         )
 
     return convert
-
-
-def _numbers(tensor: torch.Tensor) -> Sizes:
-    return np.array(tensor.tolist(), dtype=object)
 
 
 _SEVERAL = tensor_operators.SEVERAL | {function for function, _ in RECURRENT.values()}

@@ -120,7 +120,18 @@ def conv_transpose(node: ImportedNode) -> Any:
             biases = [node.constant(2)]
         weights = np.split(_dilated(node.constant(1), dilations), groups)
         results = [
-            _transposed_layer(node, part, taps, biases, strides) for part, taps in zip(parts, weights, strict=True)
+            node.layer(
+                _TRANSPOSED[taps.ndim - 2],
+                part,
+                weights=[np.moveaxis(taps, (1, 0), (-2, -1)), *biases],
+                filters=taps.shape[1],
+                kernel_size=taps.shape[2:],
+                strides=strides,
+                padding="valid",
+                use_bias=bool(biases),
+                data_format="channels_last",
+            )
+            for part, taps in zip(parts, weights, strict=True)
         ]
     else:
         if max(strides) > 1:
@@ -154,22 +165,6 @@ def _spaced(x: Any, axis: int, step: int) -> Any:
     apart = ops.pad(ops.expand_dims(x, axis + 1), pads)
     long = ops.reshape(apart, [*shape[:axis], max(shape[axis] * step, -1), *shape[axis + 1 :]])
     return long[(*[slice(None)] * axis, slice(0, 1 - step))]
-
-
-def _transposed_layer(
-    node: ImportedNode, x: Any, taps: Array, biases: Sequence[Array], strides: tuple[int, ...]
-) -> Any:
-    return node.layer(
-        _TRANSPOSED[taps.ndim - 2],
-        x,
-        weights=[np.moveaxis(taps, (1, 0), (-2, -1)), *biases],
-        filters=taps.shape[1],
-        kernel_size=taps.shape[2:],
-        strides=strides,
-        padding="valid",
-        use_bias=bool(biases),
-        data_format="channels_last",
-    )
 
 
 def _dilated(weights: Array, dilations: list[int]) -> Array:
