@@ -150,13 +150,7 @@ def _signature(model: Any) -> list[Any]:
     return [keras.tree.map_structure(spec, model.input)]
 
 
-SAVED_MODEL = Converter(
-    name="keras-savedmodel",
-    source="keras",
-    target="tensorflow",
-    distributions=("keras", "tensorflow"),
-    convert=_to_saved_model,
-)
+SAVED_MODEL = Converter("keras-savedmodel", "keras", "tensorflow", ("keras", "tensorflow"), _to_saved_model)
 
 
 # To TFLite, by TensorFlow's converter, in float unless asked otherwise.
@@ -226,11 +220,4 @@ def _to_torch(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     return str(value["file"])
 
 
-TORCH = Converter(
-    name="keras-torch",
-    source="keras",
-    target="torch",
-    distributions=("keras", "torch"),
-    convert=_to_torch,
-    automatic=False,
-)
+TORCH = Converter("keras-torch", "keras", "torch", ("keras", "torch"), _to_torch, automatic=False)
