@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
@@ -48,26 +49,26 @@ class Changing:
         """Elements that a tensor may have."""
         return self.growing.most
 
-    def drawn(self, draft: Draft, op: str, names: Sequence[str]) -> tuple[Setting, list[str]]:
-        """Draw an operator that reads given tensors, in order, as far as it has inputs for them.
+    def settings(self, draft: Draft, names: Sequence[str], op: str = "") -> Iterator[tuple[Setting, list[str]]]:
+        """Draw operators that read given tensors, in order, as far as they have inputs for them.
 
         Args:
             draft: The network.
-            op: The operator.
             names: Of tensors; "" for none.
+            op: The only operator; any by default.
 
-        Returns:
-            The setting, and the names that it doesn't read.
-
-        Raises:
-            NotAllowedError: if that's not to be.
+        Yields:
+            Settings that may be, each with the names that it doesn't read.
         """
-        source = _Given(draft, names, self.most)
-        setting = Drawing(op, draft.opset, self.random, self.growing.support, source=source, most=self.most)
-        specifications()[op].body(setting)
-        if not self.growing.support.allows(setting):
-            raise NotAllowedError("it isn't taken")
-        return setting, source.left
+        support = self.growing.support
+        for _ in range(_TRIES):
+            chosen = op or self.random.choice(self.growing.operators)
+            source = _Given(draft, names, self.most)
+            with suppress(NotAllowedError):
+                setting = Drawing(chosen, draft.opset, self.random, support, source=source, most=self.most)
+                specifications()[chosen].body(setting)
+                if support.allows(setting):
+                    yield setting, source.left
 
 
 class _Given(Source):
@@ -109,13 +110,8 @@ def _within(port: Port, tensor: Tensor) -> bool:
 def another_operator(changing: Changing, draft: Draft) -> None:
     """A node becomes one of another operator that makes the same type."""
     node = _usual(changing, draft)
-    for _ in range(_TRIES):
-        op = changing.random.choice(changing.growing.operators)
-        try:
-            setting, _ = changing.drawn(draft, op, node.inputs)
-        except NotAllowedError:
-            continue
-        if op != node.op and _makes(setting, draft, node) and _read(setting) & set(node.inputs):
+    for setting, _ in changing.settings(draft, node.inputs):
+        if setting.op != node.op and _makes(setting, draft, node) and _read(setting) & set(node.inputs):
             draft.rewrite(node, setting)
             return
     raise NotAllowedError("no other operator fits")
@@ -124,11 +120,7 @@ def another_operator(changing: Changing, draft: Draft) -> None:
 def other_attributes(changing: Changing, draft: Draft) -> None:
     """A node gets other attributes, and constants; what is behind it gets other sizes, if it may."""
     node = _usual(changing, draft)
-    for _ in range(_TRIES):
-        try:
-            setting, left = changing.drawn(draft, node.op, node.inputs)
-        except NotAllowedError:
-            continue
+    for setting, left in changing.settings(draft, node.inputs, node.op):
         same = setting.attributes == node.attributes and not left and _read(setting) == set(filter(None, node.inputs))
         if same or len(setting.outputs) != len(node.outputs):
             continue
@@ -149,12 +141,7 @@ def inserted(changing: Changing, draft: Draft) -> None:
     if not names:
         raise NotAllowedError("nothing is read")
     old = random.choice(names)
-    for _ in range(_TRIES):
-        op = random.choice(changing.growing.operators)
-        try:
-            setting, left = changing.drawn(draft, op, [old])
-        except NotAllowedError:
-            continue
+    for setting, left in changing.settings(draft, [old]):
         if not left and setting.outputs and setting.outputs[0] == draft.tensors[old].type:
             readers = [node for node in draft.nodes if old in node.inputs]
             new = draft.add(setting).outputs[0]
