@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,10 +46,8 @@ def _opened(model: Model) -> tuple[OnnxNetwork, list[TensorSpec]]:
     except ModelLoadError:
         for number in batch_numbers(written_shapes(model.path), {0}):
             others = sizes_of(model, number)
-            try:
+            with suppress(ModelLoadError):
                 return open_network(model, others), others
-            except ModelLoadError:
-                continue
         raise
 
 

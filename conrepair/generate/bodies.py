@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -158,14 +159,12 @@ class Bodies(Domain):
         for _ in range(_TRIES):
             op = random.choice(names)
             setting = Drawing(op, self.node.opset, random, self.node.support, source=_Within(types))
-            try:
+            with suppress(NotAllowedError):
                 made = _result(setting)
-            except NotAllowedError:
-                continue
-            read = [operand.name for operand in setting.inputs if operand is not None and operand.name]
-            if len(read) == len(setting.inputs) and self.node.support.allows(setting):
-                yield BodyStep(op, tuple(map(int, read)), tuple(setting.attributes.items())), made
-                return
+                read = [operand.name for operand in setting.inputs if operand is not None and operand.name]
+                if len(read) == len(setting.inputs) and self.node.support.allows(setting):
+                    yield BodyStep(op, tuple(map(int, read)), tuple(setting.attributes.items())), made
+                    return
 
     def _output(self, wanted: TensorType | int | None, types: list[TensorType], given: int, random: Random) -> int:
         if isinstance(wanted, int):

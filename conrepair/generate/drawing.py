@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -133,11 +134,9 @@ def drawn_settings(op: str, opset: int, random: Random, support: Support, most: 
     """
     for _ in range(tries):
         setting = Drawing(op, opset, random, support, source=Fresh(most), most=most)
-        try:
+        with suppress(NotAllowedError):
             specifications()[op].body(setting)
-        except NotAllowedError:
-            continue
-        yield setting
+            yield setting
 
 
 def drawn(domain: Domain, random: Random) -> Any:

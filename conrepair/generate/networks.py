@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -358,15 +359,13 @@ def _weave(
         how = Slipping if wishes.slips and random.random() < wishes.slips else Weaver
         weaver = how(draft, random, support, most, name)
         for _ in range(_TRIES):
-            try:
+            with suppress(NotAllowedError):
                 with weaver.whole():
                     body(weaver)
                     if len(draft.nodes) > wishes.nodes or (wishes.single and len(draft.outputs()) > 1):
                         raise NotAllowedError("more nodes, or outputs, than there should be")
-            except NotAllowedError:
-                continue
-            draft.sort()
-            break
+                draft.sort()
+                break
         else:
             left.append((name, body))
     return left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -105,8 +106,6 @@ def native_part(operation: TensorflowOperation, op: str) -> LayerPart:
     for index in range(len(operation.inputs)):
         if operation.is_constant(index):
             # Tables and random states are no numbers.
-            try:
+            with suppress(ValueError):
                 parameters[f"input_{index}"] = operation.parameter(index)
-            except ValueError:
-                continue
     return LayerPart(op, attributes, parameters, operation.channels_last)

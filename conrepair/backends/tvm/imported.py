@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -113,10 +114,8 @@ def _operator(error: BaseException) -> str | None:
     for frame in _frames(error):
         describe = _PLACES.get(frame.f_code.co_name)
         if describe is not None:
-            try:
+            with suppress(KeyError):  # it stopped before the first operator
                 found.append(describe(frame.f_locals))
-            except KeyError:  # it stopped before the first operator
-                continue
     return " inside of ".join(reversed(found)) or None
 
 

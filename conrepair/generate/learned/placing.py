@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -86,12 +87,9 @@ class Learned:
                 return False
             if draft.opset in item.opsets and _allowed(item, support, exclude, most):
                 weaver = Weaver(draft, random, support, most, ORIGIN)
-                try:
-                    with weaver.whole():
-                        _put(weaver, item, room, single)
-                        return True
-                except NotAllowedError:
-                    continue
+                with suppress(NotAllowedError), weaver.whole():
+                    _put(weaver, item, room, single)
+                    return True
         return False
 
     def _drawn(self, draft: Draft, random: Random, seen: Diversity, operators: Iterable[str]) -> Instance | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -153,12 +154,10 @@ def changed(taken: Setting, fact: Fact, support: Support) -> Setting | None:
                 loose=loose,
                 **forced,
             )
-            try:
+            with suppress(NotAllowedError):
                 specifications()[taken.op].body(setting)
-            except NotAllowedError:
-                continue
-            found = set(facts_in(facts_of(setting)))
-            apart = len(found - before)
-            if fact in found and (apart == 1 or kind != "types"):
-                best = min(best, (apart, setting), key=lambda item: item[0])
+                found = set(facts_in(facts_of(setting)))
+                apart = len(found - before)
+                if fact in found and (apart == 1 or kind != "types"):
+                    best = min(best, (apart, setting), key=lambda item: item[0])
     return best[1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -142,12 +143,10 @@ class Settling:
             if changed is None or self.session is None:
                 continue
             sources = {**found.sources, name: changed[1]}
-            try:
+            with suppress(RefusedError):
                 computed = self.session.run(sources)
-            except RefusedError:
-                continue
-            if not any(map(flaw_of, computed.values())):
-                found = Settled(sources, computed, (*found.ends, changed[0]))
+                if not any(map(flaw_of, computed.values())):
+                    found = Settled(sources, computed, (*found.ends, changed[0]))
         return found
 
     def stills(self, inputs: Collection[str], *, finite: bool = True) -> list[Node]:
