@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +18,6 @@ _DIRECTIONS = 16  # that values are projected on
 _NOTHING = -1e3  # where tensors of zeros are, and nothing else
 _MOST, _MOST_FAR = 64, 16  # neighbours of a tensor that are looked at: of more that are the same, those at its place
 _CHUNK, _CACHED = 1 << 21, 1 << 14  # elements at a time, and such as a processor's cache keeps
-
-Window = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -42,12 +39,6 @@ class Near:
     choices: list[Layout]
 
 
-class _Group(NamedTuple):
-    points: Matrix
-    places: Places
-    window: Window | None
-
-
 class Nearness:
     """Finds the tensors of other networks that are near one's.
 
@@ -66,7 +57,7 @@ class Nearness:
         self._sources, self._reach, self._hidden = sources, reach, hidden
         self._scale = reach if math.isfinite(reach) else pairing.EQUAL
         self._most = _MOST if math.isfinite(reach) else _MOST_FAR
-        self._groups: dict[Shape, list[_Group]] = {}
+        self._points: dict[Shape, Matrix] = {}
 
     def pairs(self, targets: Samples) -> Near:
         """Find them.
@@ -79,29 +70,21 @@ class Nearness:
         for shape, ours in self._sources.by_shape.items():
             for other, theirs in targets.by_shape.items():
                 for layout in layouts(shape, other):
-                    for group in self._of(shape, ours):
-                        others = _points(targets, theirs, positions_of(layout), group.window, self._scale)
-                        one, two = _neighbours(group.points, others, pairing.RADIUS * self._reach, self._most)
-                        rows, columns = group.places[one], theirs[two]
-                        error = _exact(self._sources, targets, rows, columns, layout, hidden=self._hidden)
-                        near = (error < self._reach) | math.isinf(self._reach)
-                        parts.append((rows[near], columns[near], error[near], len(choices)))
+                    others = _points(targets, theirs, positions_of(layout), self._scale)
+                    points = self._of(shape, ours)
+                    one, two = _neighbours(points, others, pairing.RADIUS * self._reach, self._most)
+                    rows, columns = ours[one], theirs[two]
+                    error = _exact(self._sources, targets, rows, columns, layout, hidden=self._hidden)
+                    near = (error < self._reach) | math.isinf(self._reach)
+                    parts.append((rows[near], columns[near], error[near], len(choices)))
                     choices.append(layout)
         return _best(parts, choices, len(targets.names))
 
-    def _of(self, shape: Shape, ours: Places) -> list[_Group]:
-        """The tensors of a shape, those apart of which the norm hides something."""
-        if shape not in self._groups:
-            windows = _windows(self._sources, shape, ours) if self._hidden else {}
-            hiding = np.isin(ours, list(windows))
-            middle = tuple(np.median(np.array(list(windows.values())), axis=0).tolist()) if windows else None
-            found = []
-            for places, window in ((ours[~hiding], None), (ours[hiding], middle)):
-                if len(places):
-                    points = _points(self._sources, places, drawn(math.prod(shape)), window, self._scale)
-                    found.append(_Group(points, places, window))
-            self._groups[shape] = found
-        return self._groups[shape]
+    def _of(self, shape: Shape, ours: Places) -> Matrix:
+        """The tensors of a shape as points."""
+        if shape not in self._points:
+            self._points[shape] = _points(self._sources, ours, drawn(math.prod(shape)), self._scale)
+        return self._points[shape]
 
 
 def _best(parts: Sequence[tuple[Places, Places, Matrix, int]], choices: list[Layout], width: int) -> Near:
@@ -120,11 +103,10 @@ def _directions(size: int) -> Matrix:
     return np.random.default_rng(SEED).choice((-1.0, 1.0), (size, _DIRECTIONS)) / math.sqrt(_DIRECTIONS)
 
 
-def _points(samples: Samples, places: Places, positions: Places, window: Window | None, scale: float) -> Matrix:
+def _points(samples: Samples, places: Places, positions: Places, scale: float) -> Matrix:
     """Tensors as points whose distance is about their relative L2, if that's small.
 
-    Coordinates are the projections of what has a norm of 1, and the norm's logarithm; and, for what norms hide, the
-    projections of what's left when values beyond a window are brought to its ends: that lets no two be further apart.
+    Coordinates are the projections of what has a norm of 1, and the norm's logarithm.
     """
     found = []
     for chosen, values in samples.chunks(places, positions):
@@ -132,31 +114,15 @@ def _points(samples: Samples, places: Places, positions: Places, window: Window 
         whole = finite.all(axis=1)
         clean = values if whole.all() else np.where(finite, values, 0.0)
         norms = np.linalg.norm(clean, axis=1)
+        sizes = np.where(norms > 0, norms, 1.0)[:, None]
         parts = [
-            _projected(clean, norms),
-            np.where(norms > 0, np.log(np.where(norms > 0, norms, 1.0)), _NOTHING)[:, None],
+            clean @ _directions(clean.shape[1]) / sizes,
+            np.where(norms[:, None] > 0, np.log(sizes), _NOTHING),
             np.where(whole, 0.0, -_NOTHING)[:, None],
             pairing.ORDER * scale * (chosen / max(len(samples.names), 1))[:, None],
         ]
-        if window is not None:
-            inside = np.clip(clean, *window) - sum(window) / 2
-            parts.append(pairing.WINDOWED * _projected(inside, np.linalg.norm(inside, axis=1)))
         found.append(np.concatenate(parts, axis=1))
     return np.concatenate(found)
-
-
-def _projected(values: Matrix, norms: Matrix) -> Matrix:
-    return np.asarray(values @ _directions(values.shape[1]) / np.where(norms > 0, norms, 1.0)[:, None])
-
-
-def _windows(samples: Samples, shape: Shape, places: Places) -> dict[int, Window]:
-    """Where the bodies lie that the norms of tensors of a shape hide, by the tensors' places."""
-    found: dict[int, Window] = {}
-    for chosen, values in samples.chunks(places, drawn(math.prod(shape))):
-        for place, row in zip(chosen.tolist(), values, strict=True):
-            for body in samples.bodies(place, row)[:1]:
-                found[place] = body.centre - body.limit, body.centre + body.limit
-    return found
 
 
 def _neighbours(points: Matrix, others: Matrix, radius: float, most: int) -> tuple[Places, Places]:

@@ -35,7 +35,7 @@ STAGES: dict[ModuleType, list[Any]] = {
     preparing: about_preparing.DECISIONS,
     naming: about_naming.DECISIONS,
 }
-NOT_SHOWN = 2
+NOT_SHOWN = 1
 """Numbers of which half and twice decide nothing here otherwise; only goes down."""
 
 

@@ -14,7 +14,6 @@ BY_VALUES = 10  # layouts that a shape suggests, which one that values show coun
 CORRELATED = 0.9  # correlation from which on values tell a layout behind a fault, and weights of layers are the same
 
 RADIUS = 10.0  # times the error that is looked for: projections of two points may be further apart than they are
-WINDOWED = 0.2  # weight of what a norm hides: relative to it, an error may be larger
 ORDER = 2.0  # times the error, from one end of the networks to the other: of equal tensors, those at one place
 
 HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
