@@ -94,7 +94,7 @@ def is_number(array: npt.NDArray[Any]) -> bool:
     return array.dtype.kind in "biu" or is_real(array)
 
 
-def ulps(results: npt.NDArray[Any], truth: npt.NDArray[Any], dtype: Any = None) -> npt.NDArray[np.float64]:
+def ulps(results: npt.NDArray[Any], truth: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Distances |result - truth| in units in the last place of the truth, as the results' type has them.
 
     A correctly rounded result is at most 0.5 away. The unit of a truth below the smallest normal number, zero among
@@ -107,9 +107,8 @@ def ulps(results: npt.NDArray[Any], truth: npt.NDArray[Any], dtype: Any = None) 
     Args:
         results: Of float16, bfloat16, float32 or float64.
         truth: The same shape, float64 or longdouble.
-        dtype: The type whose units are taken; the results' when None.
     """
-    grid = grid_of(np.dtype(dtype or results.dtype))
+    grid = grid_of(results.dtype)
     wide = np.longdouble if grid.digits > 23 or truth.dtype == np.longdouble else np.float64
     given, right = results.astype(wide), truth.astype(wide)
     with np.errstate(all="ignore"):

@@ -74,17 +74,13 @@ def _told(source: Step, target: Step, *, native: bool) -> list[dict[str, Attribu
     ]
 
 
-def attribute_differences(
-    source: Step, target: Step, layouts: Mapping[int, Layout], words: tuple[str, str] = ("the source", "the target")
-) -> Iterator[AttributeDifference]:
+def attribute_differences(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator[AttributeDifference]:
     """What differs.
 
     Args:
         source: A step of the source.
         target: The step of the target that stands for it, with the same operator (`is_same_operator`).
         layouts: By the number of axes, how tensors of the source lie in the target hereabouts.
-        words: What the two steps belong to.
-
     """
     native = _is_one_native(source, target) and not source.op == target.op in OPERATORS
     said, given = _told(source, target, native=native)
@@ -108,24 +104,24 @@ def attribute_differences(
             kind = Kind.GRAPH if (source.op, name) in _GRAPH else Kind.HYPERPARAMETERS
             words_of = _each if native else _whole
             is_said = source.op == "Clip" or None not in (ours, theirs)
-            yield AttributeDifference(name, ours, kind, words_of(name, ours, theirs, words), is_said)
+            yield AttributeDifference(name, ours, kind, words_of(name, ours, theirs), is_said)
 
 
-def _whole(name: str, ours: Attribute, theirs: Attribute, sides: tuple[str, str]) -> str:
-    return f"{name} {_shown(theirs)} in {sides[1]}, {_shown(ours)} in {sides[0]}"
+def _whole(name: str, ours: Attribute, theirs: Attribute) -> str:
+    return f"{name} {_shown(theirs)} in the target, {_shown(ours)} in the source"
 
 
-def _each(name: str, ours: Attribute, theirs: Attribute, sides: tuple[str, str]) -> str:
+def _each(name: str, ours: Attribute, theirs: Attribute) -> str:
     """Of a framework's own operator: which entries of a table differ, and what isn't said at all."""
     if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours) == len(theirs) > 1:
         entries: list[tuple[Attribute, Attribute]] = list(zip(ours, theirs, strict=True))
         places = [place for place, (one, two) in enumerate(entries) if not _equal(one, two)]
         more = f", and so in {len(places)} of {len(ours)} places" if len(places) > 1 else ""
-        return _whole(f"{name}[{places[0]}]", ours[places[0]], theirs[places[0]], sides) + more
+        return _whole(f"{name}[{places[0]}]", ours[places[0]], theirs[places[0]]) + more
     if isinstance(ours, tuple) and isinstance(theirs, tuple) and max(len(ours), len(theirs)) > _LONG:
-        return f"{len(theirs)} {name} in {sides[1]}, {len(ours)} in {sides[0]}"
+        return f"{len(theirs)} {name} in the target, {len(ours)} in the source"
     one, two = ("not given" if value is None else _shown(value) for value in (theirs, ours))
-    return f"{name} {one} in {sides[1]}, {two} in {sides[0]}"
+    return f"{name} {one} in the target, {two} in the source"
 
 
 def _moved(value: Attribute, source: Step, target: Step, layouts: Mapping[int, Layout]) -> Attribute:
