@@ -67,21 +67,16 @@ def near_pairs_of(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -
     known = {pair.target: pair for pair in pairs}
     limit = few_bits.NEAR
     if any(name not in known or known[name].confidence < 1.0 for name in ends):
-        found = [_error(similarity, rows[known[name].source], columns[name]) for name in ends if name in known]
+        found = [similarity.error(rows[known[name].source], columns[name]) for name in ends if name in known]
         limit = min(max(limit, few_bits.NEARER * max(found, default=math.inf)), few_bits.OTHER_UNITS)
     kept = []
     for pair in _at_nearest(pairs, similarity, nodes):
         row, column = rows[pair.source], columns[pair.target]
-        error = _error(similarity, row, column)
+        error = similarity.error(row, column)
         near = error <= min(limit, few_bits.RIVAL * min(nearest[0][1][row], nearest[1][1][column], error))
         if math.isfinite(error) and (near or pair.confidence == 1.0 or pair.target in nodes[1].graph.inputs):
             kept.append(replace(pair, layout=similarity.layout(row, column)) if near else pair)
     return kept
-
-
-def _error(similarity: Similarity, row: int, column: int) -> float:
-    """Infinite for tensors whose shapes don't fit."""
-    return similarity.error(row, column) if similarity.possible(row, column) else math.inf
 
 
 def _at_nearest(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -> list[Pair]:
@@ -94,7 +89,7 @@ def _at_nearest(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -> 
         column = int(columns[row])
         if pair.confidence < 1.0 and column >= 0 and rows[column] == row:
             name = nodes[1].names[column]
-            much = few_bits.CLOSER * errors[row] <= _error(similarity, row, nodes[1].place[pair.target])
+            much = few_bits.CLOSER * errors[row] <= similarity.error(row, nodes[1].place[pair.target])
             if much and name not in taken:
                 taken.add(name)
                 pair = replace(pair, target=name)
