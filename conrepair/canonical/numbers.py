@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ _ALIKE = 1e-5  # relative: sketches of arrays that are worth a look at each numb
 _TYPED = 4.0
 """Roundings of float32 that a number may be off by that's written as text, or computed of such."""
 _SOME = 2**16  # numbers of an array that its sketch is of
+_BLOCK = 2**18  # numbers of an array that are looked at together
 
 
 @dataclass(frozen=True)
@@ -46,26 +47,37 @@ class Stored:
 class Numbers:
     """Arrays of all sides, each with a number of its own.
 
+    Two are told apart by their sketches, and compared block by block where these are alike: a large network's are read
+    from where they're mapped, and not copied.
+
     Attributes:
         rounding: The largest relative difference of numbers that were taken for equal, by the array's number.
     """
 
     def __init__(self) -> None:
         self.rounding: dict[int, float] = {}
+        self._numbers: dict[Stored, int] = {}
         self._known: dict[bytes, int] = {}
-        self._sketches: dict[tuple[int, ...], list[tuple[int, Array]]] = defaultdict(list)
+        self._met: dict[tuple[int, ...], list[tuple[int, Array, Stored]]] = defaultdict(list)
         self._stored: list[Stored] = []
         self._single: dict[str, list[float]] = defaultdict(list)
 
     def number(self, stored: Stored) -> int:
         """The number of an array, which equal ones share."""
-        array = _plain(stored.load())
-        digest = hashlib.blake2b(repr((array.shape, array.dtype.str)).encode())
-        plain = array.dtype.kind in "fi" and array.size
-        digest.update(array.reshape(-1).data.cast("B") if plain else array.tobytes())
+        if stored not in self._numbers:
+            array = stored.load()
+            is_real = array.dtype.kind not in "iubOSUT" and array.size
+            self._numbers[stored] = self._near(array, stored) if is_real else self._equal(array, stored)
+        return self._numbers[stored]
+
+    def _equal(self, array: Array, stored: Stored) -> int:
+        """The number of an array of whole numbers or of texts."""
+        plain = _plain(array)
+        digest = hashlib.blake2b(repr((plain.shape, plain.dtype.str)).encode())
+        digest.update(plain.tobytes())
         key = digest.digest()
         if key not in self._known:
-            self._known[key] = self._near(array, stored)
+            self._known[key] = self._new(stored)
         return self._known[key]
 
     def alike(self, number: float) -> float:
@@ -88,48 +100,77 @@ class Numbers:
         return self._stored[number].load()
 
     def _near(self, array: Array, stored: Stored) -> int:
-        """The number of an array that differs by rounding alone; a new one where there's none."""
-        if array.dtype.kind == "f" and array.size:
-            sketch = _sketch(array)
-            among = self._sketches[array.shape]
-            for number, other in among:
-                if np.allclose(sketch, other, rtol=0, atol=_ALIKE * max(abs(sketch[0]), abs(other[0]))):
-                    off = self._apart(array, stored, self._stored[number])
-                    if off is not None:
-                        self.rounding[number] = max(off, self.rounding.get(number, 0.0))
-                        return number
-            among.append((len(self._stored), sketch))
+        """The number of an equal array, else of one that differs by rounding alone; a new one where there's none."""
+        sketch, met = _sketch(array), self._met[array.shape or (1,)]
+        among = [item for item in met if _is_alike(sketch, item[1])]
+        for number, _, other in among:
+            if all(_are_equal(*pair) for pair in _blocks(array, other.load())):
+                return number
+        found = None
+        for number, _, other in among:
+            off = _apart(stored, other) if other is self._stored[number] else None
+            if off is not None:
+                self.rounding[number] = max(off, self.rounding.get(number, 0.0))
+                found = number
+                break
+        number = self._new(stored) if found is None else found
+        met.append((number, sketch, stored))
+        return number
+
+    def _new(self, stored: Stored) -> int:
         self._stored.append(stored)
         return len(self._stored) - 1
 
-    @staticmethod
-    def _apart(array: Array, stored: Stored, other: Stored) -> float | None:
-        """By how much two arrays differ, relative to the largest number; None if that's more than rounding."""
-        one, two = array.astype(np.float64), other.load().astype(np.float64)
-        sizes, most = (stored.magnitude(), other.magnitude()), max(stored.roundings, other.roundings)
+
+def _blocks(*arrays: Array) -> Iterator[list[Array]]:
+    """Numbers of several arrays of one shape, so many at a time."""
+    if all(array.flags.f_contiguous for array in arrays):
+        arrays = tuple(array.T for array in arrays)
+    flat = [array.reshape(-1) if array.flags.c_contiguous else array.flat for array in arrays]
+    for begin in range(0, arrays[0].size, _BLOCK):
+        yield [np.asarray(item[begin : begin + _BLOCK]) for item in flat]
+
+
+def _apart(stored: Stored, other: Stored) -> float | None:
+    """By how much two arrays differ, relative to the largest number; None if that's more than rounding."""
+    arrays = [item.load() for item in (stored, other)]
+    arrays += [array if item.size is None else item.size() for item, array in zip((stored, other), arrays, strict=True)]
+    most, furthest, largest = max(stored.roundings, other.roundings), 0.0, 0.0
+    for blocks in _blocks(*arrays):
+        one, two, *sizes = (block.astype(np.float64) for block in blocks)
         with np.errstate(invalid="ignore"):
-            off = np.abs(one - two)
-            same = (one == two) | (np.isnan(one) & np.isnan(two))
-            near = np.isfinite(off) & (off <= most * _UNIT * np.maximum(*sizes))
+            off, same = np.abs(one - two), _same(one, two)
+            near = np.isfinite(off) & (off <= most * _UNIT * np.maximum(*map(np.abs, sizes)))
         if not (same | near).all():
             return None
-        return float(np.where(same, 0.0, off).max() / (np.abs(one[np.isfinite(one)]).max(initial=0.0) or 1.0))
+        furthest = max(furthest, float(np.where(same, 0.0, off).max()))
+        largest = max(largest, float(np.abs(one[np.isfinite(one)]).max(initial=0.0)))
+    return furthest / (largest or 1.0)
+
+
+def _are_equal(one: Array, two: Array) -> bool:
+    if one.dtype == two.dtype and one.tobytes() == two.tobytes():
+        return True
+    return bool(_same(one.astype(np.float64), two.astype(np.float64)).all())
+
+
+def _same(one: Array, two: Array) -> Array:
+    return np.asarray((one == two) | (np.isnan(one) & np.isnan(two)))
+
+
+def _is_alike(one: Array, two: Array) -> bool:
+    return np.allclose(one, two, rtol=0, atol=_ALIKE * max(abs(one[0]), abs(two[0])))
 
 
 def _plain(array: Array) -> Array:
-    """Numbers in one type of their kind, and without zeros of a sign."""
-    if array.dtype.kind in "iub":
-        return np.ascontiguousarray(array, np.int64)
+    """Whole numbers, texts, or no numbers at all, in one type of their kind."""
     if array.dtype.kind in "OSUT":
         return np.asarray(array, np.str_)
-    narrow = np.asarray(array, np.float32)
-    if array.dtype.itemsize > narrow.itemsize and not np.array_equal(narrow, array, equal_nan=True):
-        narrow = np.asarray(array, np.float64)
-    return np.ascontiguousarray(narrow) + narrow.dtype.type(0)
+    return np.ascontiguousarray(array, np.int64 if array.dtype.kind in "iub" else np.float32)
 
 
 def _sketch(array: Array) -> Array:
     """The norm of some numbers, and sums of every first, second and third one: no two layers have these by chance."""
-    flat = array.reshape(-1)[:: max(1, array.size // _SOME)].astype(np.float64)
+    flat = np.asarray(array.flat[:: max(1, array.size // _SOME)]).astype(np.float64)
     flat = np.where(np.isfinite(flat), flat, 0)
     return np.array([np.linalg.norm(flat), *(flat[::step].sum() for step in (1, 2, 3))])

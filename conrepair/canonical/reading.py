@@ -52,7 +52,6 @@ class Reader:
 
     def __init__(self) -> None:
         self.made = Operations()
-        self._parameters: dict[int, tuple[Parameter, int]] = {}
 
     def input(self, place: int, shape: Shape) -> View:
         """What is fed."""
@@ -82,10 +81,7 @@ class Reader:
 
     def parameter(self, parameter: Parameter) -> int:
         """The number of a parameter, which is read once."""
-        known = self._parameters.get(id(parameter))
-        if known is None:
-            known = self._parameters[id(parameter)] = parameter, self.made.numbers.number(Stored(parameter.numpy))
-        return known[1]
+        return self.made.numbers.number(Stored(parameter.numpy))
 
     def _stored(self, tensor: Tensor, node: Node | None, view: View, *, gridded: bool = False) -> View:
         """A view of what a tensor holds: numbers of few bits aren't those that are computed.
@@ -269,7 +265,7 @@ class _Node:
         if constant is None or len(constant.shape) != _MATRIX or rank < _MATRIX or (left and (bias or any(turned))):
             return None
         swapped, across = (*range(rank - 2), rank - 1, rank - 2), left or turned[1]
-        matrix = Stored((lambda: constant.numpy().T) if across else constant.numpy)
+        matrix = Stored(constant.transposed if across else constant.numpy)
         view = self._made.transposed(x, swapped) if left or turned[0] else x
         weights = matrix, None if bias is None else Stored(bias.numpy)
         found = multiplied(self._made, view, weights, constant.shape[0 if across else 1])

@@ -69,6 +69,10 @@ class Parameter:
         """The numbers, read at each call: a large network's don't fit into memory twice."""
         return self.load()
 
+    def transposed(self) -> Array:
+        """The numbers, with the axes in the other order."""
+        return self.load().T
+
 
 @dataclass(frozen=True)
 class Tensor:
