@@ -47,8 +47,8 @@ class Stored:
 class Numbers:
     """Arrays of all sides, each with a number of its own.
 
-    Two are told apart by their sketches, and compared block by block where these are alike: a large network's are read
-    from where they're mapped, and not copied.
+    Two are told apart by their sketches, and compared block by block where these are alike: those of a large network
+    are read from where they're mapped, and not copied.
 
     Attributes:
         rounding: The largest relative difference of numbers that were taken for equal, by the array's number.
@@ -133,14 +133,15 @@ def _blocks(*arrays: Array) -> Iterator[list[Array]]:
 
 def _apart(stored: Stored, other: Stored) -> float | None:
     """By how much two arrays differ, relative to the largest number; None if that's more than rounding."""
-    arrays = [item.load() for item in (stored, other)]
-    arrays += [array if item.size is None else item.size() for item, array in zip((stored, other), arrays, strict=True)]
+    both = stored, other
+    arrays = [item.load() for item in both]
+    sizes = [array if item.size is None else item.size() for item, array in zip(both, arrays, strict=True)]
     most, furthest, largest = max(stored.roundings, other.roundings), 0.0, 0.0
-    for blocks in _blocks(*arrays):
-        one, two, *sizes = (block.astype(np.float64) for block in blocks)
+    for blocks in _blocks(*arrays, *sizes):
+        one, two, *summed = (block.astype(np.float64) for block in blocks)
         with np.errstate(invalid="ignore"):
             off, same = np.abs(one - two), _same(one, two)
-            near = np.isfinite(off) & (off <= most * _UNIT * np.maximum(*map(np.abs, sizes)))
+            near = np.isfinite(off) & (off <= most * _UNIT * np.maximum(*map(np.abs, summed)))
         if not (same | near).all():
             return None
         furthest = max(furthest, float(np.where(same, 0.0, off).max()))

@@ -46,7 +46,9 @@ def scaled(one: Values, two: Values, noise: float) -> Found:
 
 def reordered(one: Values, two: Values, noise: float) -> Found:
     """The same numbers in another order."""
-    off = max(naming.SAME, noise)
+    off, norm = max(naming.SAME, noise), np.linalg.norm(one)
+    if abs(np.linalg.norm(two) - norm) > (off + naming.SAME) * norm:
+        return None  # in whichever order, they're at least so far apart
     if not _same(np.sort(one, axis=None), np.sort(two, axis=None), off):
         return None
     for axes in itertools.permutations(range(one.ndim)) if one.ndim <= 5 else ():

@@ -384,7 +384,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             yield Finding(Kind.PARAMETERS, words, *where, weight=weight, rule=rule)
             continue
         elsewhere = _broadcast_elsewhere(ours, theirs, region) if role in _BROADCAST else None
-        difference = elsewhere or compare_parameters(ours, theirs)
+        difference = elsewhere or _compared(ours, theirs, region)
         if difference is None:
             continue
         written = _written(source, target, difference)
@@ -438,6 +438,15 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             rule=rule,
             disturbed=difference.relative if difference.disturbed else 0.0,
         )
+
+
+def _compared(source: Parameter, target: Parameter, region: Region) -> ParameterDifference | None:
+    """How one parameter differs; readings that have both in common ask for it once."""
+    both = source.numpy, target.numpy
+    if both not in region.differences:
+        region.differences[both] = compare_parameters(source, target)
+    found: ParameterDifference | None = region.differences[both]
+    return found
 
 
 def _as_it_is(

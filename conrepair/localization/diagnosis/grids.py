@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -64,11 +65,11 @@ def grid_of(original: Values, values: Values) -> WeightGrid | None:
     if not np.isfinite(values).all() or not values.any():
         return None
     for granularity, axis, before, rows in _slices(original, values):
-        few = tuple(slice(None, None, max(1, size // _FEW)) for size in rows.shape)
-        for grid in _grids(rows):
-            dtype, steps, begin = grid
-            if _lie_on(rows[few], (dtype, steps[few[0]], begin[few[0]])) and _fits(before, rows, grid):
-                return WeightGrid(dtype, granularity, axis, len(rows))
+        few, some = (slice(None, None, max(1, size // _FEW)) for size in rows.shape)
+        likely = [_lie_on(rows[few, some], grid) for grid in _grids(rows[few])]
+        for grid in itertools.compress(_grids(rows), likely) if any(likely) else ():
+            if _fits(before, rows, grid):
+                return WeightGrid(grid[0], granularity, axis, len(rows))
     return None
 
 
@@ -96,7 +97,8 @@ def _grouped(
     for size in _GROUPS:
         if width > size:
             # Zeros lie on each of the grids, and are no largest value.
-            before, rows = (np.pad(array, ((0, 0), (0, -width % size))).reshape(-1, size) for array in flat)
+            more = (0, 0), (0, -width % size)
+            before, rows = ((np.pad(array, more) if more[1][1] else array).reshape(-1, size) for array in flat)
             yield "group", axis, before, rows
 
 

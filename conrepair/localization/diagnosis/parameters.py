@@ -182,6 +182,8 @@ def _lost(one: Values, two: Values, _: float) -> Found:
 
 def _off_levels(two: Values) -> float:
     """The relative L2 error that rounding to few levels explains; 0 where numbers have many."""
+    if np.unique(two.flat[:: max(1, two.size >> 12)]).size > naming.FEW_LEVELS:
+        return 0.0  # a large matrix isn't sorted for that
     levels = np.unique(two)
     if not 2 < levels.size <= naming.FEW_LEVELS < two.size:
         return 0.0
@@ -211,9 +213,9 @@ def _rounded(one: Values, two: Values, _: float) -> Found:
     grid = grid_of(one, two)
     if grid is not None:
         return Kind.PRECISION, grid.words
-    levels = np.unique(np.round(two, 12))
     if np.linalg.norm(two - one) > naming.LIKE * np.linalg.norm(one):
         return None
+    levels = np.unique(np.round(two, 12))
     if levels.size >= np.unique(np.round(one, 12)).size:
         return None  # it had no more before
     if levels.size <= naming.FEW_LEVELS < two.size or levels.size * 8 <= two.size:

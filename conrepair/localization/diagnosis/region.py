@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.layout import Layout
@@ -81,6 +81,7 @@ class Region:
         trial: Computes a tensor of the target from what stands at the cuts in front of it, in its own layout; None
             where it can't be computed.
         value: Gives any of the source's tensors, on that batch.
+        differences: How parameters that were compared differ, by what reads them: readings have most in common.
     """
 
     source: Side
@@ -94,6 +95,7 @@ class Region:
     constants: Mapping[str, Array] = field(default_factory=dict)
     trial: Trial = _untried
     value: Callable[[str], Array | None] = _unknown
+    differences: dict[tuple[Callable[[], Array], ...], Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def starts_at_input(self) -> bool:
