@@ -19,7 +19,7 @@ from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import ConrepairError, ExitCode, MissingLibraryError
 from conrepair.runtime.executor import Executor
-from conrepair.runtime.heartbeat import begun, ended
+from conrepair.runtime.heartbeat import begun, ended, far
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.progress import UNSHOWN, Stage
 from conrepair.runtime.store import Entry, Store, job_key
@@ -230,6 +230,7 @@ class Scheduler:
             for item in running.values():
                 if said := item.task.progress(item.job.folder):
                     stage.show(f"{item.task.name}: {said}")
+                    far(said, number=item.doing)
             for future in done:
                 finished = running.pop(future)
                 result = self._finish(finished)

@@ -35,6 +35,7 @@ from conrepair.localization.result import Localization, LocatedFault
 from conrepair.localization.rows import layers_of, rows_of
 from conrepair.localization.saturation import told_by_drawn, with_overflows, with_saturation
 from conrepair.networks.network import Network
+from conrepair.runtime.heartbeat import far
 
 
 @dataclass(frozen=True)
@@ -226,9 +227,11 @@ class _Clock:
         """End the part before, and begin another."""
         self.end()
         self._advance(part)
+        far("", part=part)
         self._part, self._last = part, time.perf_counter()
 
     def end(self) -> None:
+        far("", part="")
         if self._part:
             self.seconds[self._part] = round(time.perf_counter() - self._last, 3)
 

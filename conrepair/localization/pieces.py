@@ -10,6 +10,7 @@ from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.networks.network import Network, Segment
 from conrepair.runtime.errors import InferenceError
+from conrepair.runtime.heartbeat import far
 from conrepair.runtime.memory import return_freed
 
 _MUCH = 512 << 20  # bytes that the activations of a network have together
@@ -73,7 +74,7 @@ class Pieces:
         Yields:
             Each wanted tensor and its value, in the network's order.
         """
-        for segment in self._segments:
+        for segment in self._each():
             results = segment.run(fetch)
             for name in segment.wanted:
                 yield name, results.pop(name)
@@ -102,8 +103,17 @@ class Pieces:
         Yields:
             What can be computed of the wanted tensors.
         """
-        for segment in self._segments:
+        for segment in self._each():
             yield from segment.attempt(fetch)
+
+    def _each(self) -> Iterator[_Segment]:
+        """The segments, of which is said how many layers are left."""
+        total, done = sum(len(segment.wanted) for segment in self._segments), 0
+        for segment in self._segments:
+            if total > 1:
+                far(f"{done} of {total} layers")
+            yield segment
+            done += len(segment.wanted)
 
 
 class _Segment:

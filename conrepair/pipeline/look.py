@@ -28,6 +28,7 @@ from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import Subject
 from conrepair.report.row_paths import Places, placed, relative_to, resolved_in
 from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.heartbeat import current_work, listening
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import UNSHOWN, ProgressDisplay, Stage
 from conrepair.runtime.store import Entry, Store
@@ -35,6 +36,7 @@ from conrepair.runtime.worker_process import describe_exception, function_of
 from conrepair.runtime.workers import ENDED, Failure, words_since
 
 _DOING = "doing"  # file of what the job is at
+_TELLING_SECONDS = 0.5  # between two states of it
 _PLACES: Places = {
     Looked: ("executed", "rows"),
     Execution: ("run", "second", "rounding", "build"),
@@ -50,15 +52,21 @@ class _Told(ProgressDisplay):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(quiet=True)
-        self._file = folder / _DOING
+        self._file, self._written = folder / _DOING, 0.0
 
     @contextlib.contextmanager
     def stage(self, name: str, total: int, *, long: bool = False, done: int = 0) -> Iterator[Stage]:
-        """Tell of a stage when it begins."""
+        """Tell of a stage when it begins, and then how far it is."""
         if total:
             self._file.write_text(name, encoding="utf-8")
-        with super().stage(name, total, long=long, done=done) as stage:
+            self._written = time.monotonic()
+        with super().stage(name, total, long=long, done=done) as stage, listening(self._tell):
             yield stage
+
+    def _tell(self) -> None:
+        if time.monotonic() - self._written > _TELLING_SECONDS:
+            self._file.write_text(current_work(), encoding="utf-8")
+            self._written = time.monotonic()
 
     @staticmethod
     def said(folder: Path) -> str:

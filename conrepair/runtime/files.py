@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from conrepair.runtime.errors import StorageError
-from conrepair.runtime.heartbeat import at_work
+from conrepair.runtime.heartbeat import at_work, far
 from conrepair.runtime.ordinary_file import blocks, open_ordinary
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
@@ -68,10 +68,11 @@ def sha256_of(path: Path) -> str:
         state = _state_of(stream)
         if state in _HASHES:
             return _HASHES[state]
-        digest = hashlib.sha256()
+        digest, (_, _, size, *times) = hashlib.sha256(), state
         for block in blocks(stream):
             digest.update(block)
-        _, _, size, *times = state
+            if size >= _LARGE:
+                far(f"{stream.tell() >> 20} of {size >> 20} MiB")
         # Two changes of one tick of the clock look alike.
         if size >= _LARGE and time.time_ns() - max(times) > _TICK and state == _state_of(stream):
             _HASHES[state] = digest.hexdigest()

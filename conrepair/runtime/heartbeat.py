@@ -14,6 +14,8 @@ _SILENCE_SECONDS = 20.0
 
 _numbers = itertools.count()
 _work: dict[int, str] = {}
+_far: dict[int, tuple[str, str]] = {}  # at which part, and how far in it
+_listeners: list[Callable[[], None]] = []
 
 
 def begun(what: str) -> int:
@@ -30,6 +32,32 @@ def begun(what: str) -> int:
 def ended(number: int) -> None:
     """Say that it isn't being done any more."""
     _work.pop(number, None)
+    _far.pop(number, None)
+
+
+def far(words: str, *, part: str | None = None, number: int | None = None) -> None:
+    """Say how far something is, as in "3 of 24 layers".
+
+    Args:
+        words: How far.
+        part: Of it that begins; None: it's at the same as before.
+        number: Of `begun`; None: what began last of all that is being done.
+    """
+    number = _last() if number is None else number
+    if number in _work:
+        _far[number] = (_far.get(number, ("", ""))[0] if part is None else part, words)
+    for listener in _listeners:
+        listener()
+
+
+@contextlib.contextmanager
+def listening(listener: Callable[[], None]) -> Iterator[None]:
+    """Inside the block a function is called whenever something is further."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 @contextlib.contextmanager
@@ -43,8 +71,13 @@ def at_work(what: str) -> Iterator[None]:
 
 
 def current_work() -> str:
-    """What began last of all that is being done; "" for nothing."""
-    return next(reversed(list(_work.values())), "")
+    """What began last of all that is being done, and how far it is; "" for nothing."""
+    number = _last()
+    return ", ".join(filter(None, (_work.get(number, ""), *_far.get(number, ()))))
+
+
+def _last() -> int:
+    return next(reversed(list(_work)), -1)
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ from conrepair.localization.shelf import Shelf
 from conrepair.networks.network import Segment
 from conrepair.networks.onnx import open_network
 from conrepair.runtime.errors import InferenceError
+from conrepair.runtime.heartbeat import at_work, current_work, listening
 from conrepair.runtime.memory import large_blocks_returned
 
 MEGABYTE = 1 << 20
@@ -108,6 +109,16 @@ def resident() -> int:
     """Memory of this process that isn't a file's, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) << 10
+
+
+def test_how_many_layers_are_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_LEAST", 1)
+    network, told = Computed(chain(4, (2, 3))), []
+    wanted = [name for node in network.graph.nodes for name in node.outputs]
+    known = {"x": np.zeros((2, 3), np.float32)}
+    with at_work("localize"), listening(lambda: told.append(current_work())):
+        known.update(Pieces.in_a_row(network, wanted).run(known.__getitem__))
+    assert told == [f"localize, {done} of 4 layers" for done in range(4)]
 
 
 def test_activations_of_onnx_runtime_are_let_go(tmp_path: Path) -> None:

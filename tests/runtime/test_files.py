@@ -30,6 +30,7 @@ from conrepair.runtime.files import (
     write_json,
     write_text,
 )
+from conrepair.runtime.heartbeat import current_work, listening
 from conrepair.runtime.scratch import SCRATCH
 
 
@@ -69,6 +70,15 @@ def test_the_hash_of_a_file(tmp_path: Path) -> None:
     assert sha256_of(tmp_path / "a") == hashlib.sha256(content).hexdigest()
     (tmp_path / "b").touch()
     assert sha256_of(tmp_path / "b") == hashlib.sha256(b"").hexdigest()
+
+
+def test_how_much_of_a_large_file_is_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(18 << 20))
+    told: list[str] = []
+    with listening(lambda: told.append(current_work())):
+        sha256_of(tmp_path / "a")
+    assert told[0].startswith("the hash of a, ")
+    assert told[-1] == "the hash of a, 18 of 18 MiB"
 
 
 def test_a_large_file_is_read_again_once_it_was_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

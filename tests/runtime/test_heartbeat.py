@@ -7,7 +7,7 @@ import time
 import pytest
 
 from conrepair.runtime import heartbeat as module
-from conrepair.runtime.heartbeat import at_work, current_work, heartbeat
+from conrepair.runtime.heartbeat import at_work, begun, current_work, ended, far, heartbeat, listening
 from conrepair.runtime.progress import ProgressDisplay
 
 
@@ -38,3 +38,27 @@ def test_the_last_that_began_is_what_is_said() -> None:
             assert current_work() == "execute"
         assert current_work() == "compare"
     assert current_work() == ""
+
+
+def test_how_far_it_is_is_said_with_it() -> None:
+    told: list[str] = []
+    with at_work("localize"), listening(lambda: told.append(current_work())):
+        far("", part="isolate")
+        far("3 of 24 layers")
+        with at_work("the hash of a"):
+            far("1 of 2 MiB")
+        assert current_work() == "localize, isolate, 3 of 24 layers"
+        far("", part="latent")
+    far("4 of 24 layers")
+    layers = "localize, isolate, 3 of 24 layers"
+    assert told == ["localize, isolate", layers, "the hash of a, 1 of 2 MiB", "localize, latent"]
+    assert current_work() == ""
+
+
+def test_one_of_several_is_said_to_be_further() -> None:
+    first, second = begun("a"), begun("b")
+    far("half", number=first)
+    assert current_work() == "b"
+    ended(second)
+    assert current_work() == "a, half"
+    ended(first)
