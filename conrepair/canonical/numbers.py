@@ -22,7 +22,7 @@ _ALIKE = 1e-5  # relative: sketches of arrays that are worth a look at each numb
 _TYPED = 4.0
 """Roundings of float32 that a number may be off by that's written as text, or computed of such."""
 _SOME = 2**16  # numbers of an array that its sketch is of
-_BLOCK = 2**18  # numbers of an array that are looked at together
+_BLOCK = 2**16  # numbers of an array that are looked at together
 
 
 @dataclass(frozen=True)
