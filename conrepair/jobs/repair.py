@@ -16,6 +16,7 @@ from conrepair.repairs.result import RepairResult
 from conrepair.report.row_paths import placed, relative_to
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.handing_on import take
+from conrepair.runtime.heartbeat import at_work, telling
 from conrepair.runtime.journal import Journal
 
 
@@ -34,10 +35,11 @@ def repair(
         whose: Tells this run from others that have the journal.
     """
     kept = Journal(journal, whose)
-    if target.build is None:
-        result = repair_models(source, target, folder, options, kept, looked=take())
-    else:
-        result = repair_build(source, target, folder, options, kept)
+    with telling(folder), at_work("repair"):
+        if target.build is None:
+            result = repair_models(source, target, folder, options, kept, looked=take())
+        else:
+            result = repair_build(source, target, folder, options, kept)
     return placed(result, relative_to(folder))
 
 

@@ -6,12 +6,11 @@ compilers and converters, whose results are kept; and a look whose worker died, 
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,52 +27,17 @@ from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import Subject
 from conrepair.report.row_paths import Places, placed, relative_to, resolved_in
 from conrepair.runtime.errors import ConrepairError
-from conrepair.runtime.heartbeat import current_work, listening
+from conrepair.runtime.heartbeat import telling, told_in
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import UNSHOWN, ProgressDisplay, Stage
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.worker_process import describe_exception, function_of
 from conrepair.runtime.workers import ENDED, Failure, words_since
 
-_DOING = "doing"  # file of what the job is at
-_TELLING_SECONDS = 0.5  # between two states of it
 _PLACES: Places = {
     Looked: ("executed", "rows"),
     Execution: ("run", "second", "rounding", "build"),
 }
-
-
-class _Told(ProgressDisplay):
-    """Shows nothing, and writes what is being done where the process that waits for it can read it.
-
-    Args:
-        folder: Of the job.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(quiet=True)
-        self._file, self._written = folder / _DOING, 0.0
-
-    @contextlib.contextmanager
-    def stage(self, name: str, total: int, *, long: bool = False, done: int = 0) -> Iterator[Stage]:
-        """Tell of a stage when it begins, and then how far it is."""
-        if total:
-            self._file.write_text(name, encoding="utf-8")
-            self._written = time.monotonic()
-        with super().stage(name, total, long=long, done=done) as stage, listening(self._tell):
-            yield stage
-
-    def _tell(self) -> None:
-        if time.monotonic() - self._written > _TELLING_SECONDS:
-            self._file.write_text(current_work(), encoding="utf-8")
-            self._written = time.monotonic()
-
-    @staticmethod
-    def said(folder: Path) -> str:
-        """What the job of a folder is at; "" before it says so."""
-        with contextlib.suppress(OSError):
-            return (folder / _DOING).read_text(encoding="utf-8")
-        return ""
 
 
 class _Calls:
@@ -187,7 +151,7 @@ def _task(state: RunState) -> Task:
         payload,
         needs=frozenset[str]().union(*map(framework_needs, frameworks)),
         timeout=state.settings.seconds,
-        progress=_Told.said,
+        progress=told_in,
         parts=lambda value: value["seconds"],
     )
 
@@ -206,8 +170,8 @@ def look(folder: Path, subjects: list[Subject], contents: list[str], settings: S
 
     subjects = [replace(item, sha256=known) for item, known in zip(subjects, contents, strict=True)]
     calls, photos = _Calls(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
-    looked = look_at(RunState(settings, subjects, _Told(folder), calls, photos))
-    (folder / _DOING).unlink(missing_ok=True)
+    with telling(folder):
+        looked = look_at(RunState(settings, subjects, ProgressDisplay(quiet=True), calls, photos))
     data = (item.dataset for item in subjects if item.dataset is not None and item.dataset.path)
     check_unchanged(*subjects, *data)
     executed = looked.executed if settings.stages.repair else ()  # a repair goes on from these

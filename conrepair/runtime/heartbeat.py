@@ -7,6 +7,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from conrepair.runtime.words import complain
 
@@ -15,7 +16,9 @@ _SILENCE_SECONDS = 20.0
 _numbers = itertools.count()
 _work: dict[int, str] = {}
 _far: dict[int, tuple[str, str]] = {}  # at which part, and how far in it
-_listeners: list[Callable[[], None]] = []
+_listeners: list[Callable[[bool], None]] = []
+
+_DOING, _TELLING_SECONDS = "doing", 0.5  # file that says what a process is at, and between two states of it
 
 
 def begun(what: str) -> int:
@@ -26,6 +29,7 @@ def begun(what: str) -> int:
     """
     number = next(_numbers)
     _work[number] = what
+    _notify(True)
     return number
 
 
@@ -46,18 +50,42 @@ def far(words: str, *, part: str | None = None, number: int | None = None) -> No
     number = _last() if number is None else number
     if number in _work:
         _far[number] = (_far.get(number, ("", ""))[0] if part is None else part, words)
+    _notify(part is not None)
+
+
+def _notify(is_new: bool) -> None:
     for listener in _listeners:
-        listener()
+        listener(is_new)
 
 
 @contextlib.contextmanager
-def listening(listener: Callable[[], None]) -> Iterator[None]:
-    """Inside the block a function is called whenever something is further."""
-    _listeners.append(listener)
+def telling(folder: Path) -> Iterator[None]:
+    """Inside the block what's being done, and how far it is, is written to a file, which another process reads.
+
+    Args:
+        folder: Of the file, which isn't there any more behind the block.
+    """
+    file, written = folder / _DOING, 0.0
+
+    def tell(is_new: bool) -> None:
+        nonlocal written
+        if is_new or time.monotonic() - written > _TELLING_SECONDS:
+            file.write_text(current_work(), encoding="utf-8")
+            written = time.monotonic()
+
+    _listeners.append(tell)
     try:
         yield
     finally:
-        _listeners.remove(listener)
+        _listeners.remove(tell)
+        file.unlink(missing_ok=True)
+
+
+def told_in(folder: Path) -> str:
+    """What `telling` says; "" before and behind it."""
+    with contextlib.suppress(OSError):
+        return (folder / _DOING).read_text(encoding="utf-8")
+    return ""
 
 
 @contextlib.contextmanager

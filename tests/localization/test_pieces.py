@@ -26,7 +26,7 @@ from conrepair.localization.shelf import Shelf
 from conrepair.networks.network import Segment
 from conrepair.networks.onnx import open_network
 from conrepair.runtime.errors import InferenceError
-from conrepair.runtime.heartbeat import at_work, current_work, listening
+from conrepair.runtime.heartbeat import at_work, current_work
 from conrepair.runtime.memory import large_blocks_returned
 
 MEGABYTE = 1 << 20
@@ -111,13 +111,15 @@ def resident() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) << 10
 
 
-def test_how_many_layers_are_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_many_layers_are_done_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "_LEAST", 1)
     network, told = Computed(chain(4, (2, 3))), []
     wanted = [name for node in network.graph.nodes for name in node.outputs]
     known = {"x": np.zeros((2, 3), np.float32)}
-    with at_work("localize"), listening(lambda: told.append(current_work())):
-        known.update(Pieces.in_a_row(network, wanted).run(known.__getitem__))
+    with at_work("localize"):
+        for name, array in Pieces.in_a_row(network, wanted).run(known.__getitem__):
+            known[name] = array
+            told.append(current_work())
     assert told == [f"localize, {done} of 4 layers" for done in range(4)]
 
 

@@ -21,7 +21,6 @@ from conrepair.pipeline.stages import looked
 from conrepair.pipeline.stages.state import RunState
 from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError
 from conrepair.runtime.executor import InProcess
-from conrepair.runtime.heartbeat import far
 
 Paths = tuple[Path, Path]
 _OWN = {"seconds", "folder", "path", "batch_seconds", "times", "load_seconds", "run_seconds", "traceback", "reused"}
@@ -108,15 +107,6 @@ def _bare(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _bare(item) for key, item in value.items() if key not in _OWN}
     return [_bare(item) for item in value] if isinstance(value, list) else value
-
-
-def test_the_process_that_waits_reads_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "_TELLING_SECONDS", 0.0)
-    told = look._Told(tmp_path)
-    with told.stage("localize", 1):
-        assert told.said(tmp_path) == "localize"
-        far("3 of 24 layers", part="isolate")
-        assert told.said(tmp_path) == "localize, isolate, 3 of 24 layers"
 
 
 def test_a_repair_goes_on_from_it(tmp_path: Path, kinds: list[str]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from conrepair.runtime import heartbeat as module
-from conrepair.runtime.heartbeat import at_work, begun, current_work, ended, far, heartbeat, listening
+from conrepair.runtime.heartbeat import at_work, begun, current_work, ended, far, heartbeat, telling, told_in
 from conrepair.runtime.progress import ProgressDisplay
 
 
@@ -41,18 +42,31 @@ def test_the_last_that_began_is_what_is_said() -> None:
 
 
 def test_how_far_it_is_is_said_with_it() -> None:
-    told: list[str] = []
-    with at_work("localize"), listening(lambda: told.append(current_work())):
+    with at_work("localize"):
         far("", part="isolate")
+        assert current_work() == "localize, isolate"
         far("3 of 24 layers")
         with at_work("the hash of a"):
             far("1 of 2 MiB")
+            assert current_work() == "the hash of a, 1 of 2 MiB"
         assert current_work() == "localize, isolate, 3 of 24 layers"
         far("", part="latent")
+        assert current_work() == "localize, latent"
     far("4 of 24 layers")
-    layers = "localize, isolate, 3 of 24 layers"
-    assert told == ["localize, isolate", layers, "the hash of a, 1 of 2 MiB", "localize, latent"]
     assert current_work() == ""
+
+
+def test_another_process_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with telling(tmp_path), at_work("localize"):
+        assert told_in(tmp_path) == "localize"
+        far("", part="isolate")
+        far("3 of 24 layers")
+        assert told_in(tmp_path) == "localize, isolate"  # not each layer is worth a file
+        monkeypatch.setattr(module, "_TELLING_SECONDS", 0.0)
+        far("4 of 24 layers")
+        assert told_in(tmp_path) == "localize, isolate, 4 of 24 layers"
+    assert told_in(tmp_path) == ""
+    assert not [*tmp_path.iterdir()]
 
 
 def test_one_of_several_is_said_to_be_further() -> None:

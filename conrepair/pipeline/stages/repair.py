@@ -25,6 +25,7 @@ from conrepair.repairs.result import RepairResult
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import RepairedTarget, Row
 from conrepair.report.row_paths import placed, resolved_in
+from conrepair.runtime.heartbeat import told_in
 from conrepair.runtime.store import Entry
 from conrepair.runtime.typed import typed
 
@@ -249,6 +250,7 @@ def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
         kind="repair",
         payload=payload,
         timeout=state.settings.seconds + wanted.seconds,
+        progress=told_in,
         continues=True,
         parts=_parts,
     )
