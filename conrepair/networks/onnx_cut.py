@@ -12,6 +12,7 @@ from onnx_ir.serde import serialize_node, serialize_shape_into, serialize_type_i
 
 from conrepair.frameworks.proto_file import inner_graphs
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.onnx_file import unheld
 from conrepair.networks.onnx_source import OnnxSource, operands
 
 _SMALL = 1024  # bytes; some kernels want their axes and shapes inside the model
@@ -164,7 +165,7 @@ def _initializer(
     if tensor is None:
         raise ValueError(f"{name} has no value")
     if change is not None and tensor.dtype.is_floating_point() and is_plain(tensor.dtype):
-        tensor = onnx_ir.tensor(change(tensor.numpy()), tensor.dtype, name)
+        tensor = onnx_ir.tensor(change(unheld(tensor).numpy()), tensor.dtype, name)
     outside = isinstance(tensor, onnx_ir.ExternalTensor)
     if tensor.nbytes <= _SMALL or not (outside or is_plain(tensor.dtype)):
         proto = onnx_ir.serde.serialize_tensor(_inside(tensor))
