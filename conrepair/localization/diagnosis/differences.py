@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Node, Parameter, fingerprint
+from conrepair.graph.layer_graph import Node, Parameter
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.attributes import AttributeDifference, attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
@@ -419,8 +419,8 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
         plural = "are" if role in {"weight", "W", "R", "indices"} else "is"
         label = "weights" if role == "weight" else _BOUNDS.get(source.op, role) if role == "operand" else role
         difference = _as_it_is(difference, ours, theirs, role)
-        if difference.disturbed and (other := region.source.graph.held.get(fingerprint(theirs.numpy()))):
-            back = graph.held.get(fingerprint(ours.numpy()))
+        if difference.disturbed and (other := region.source.graph.holder(theirs.numpy())):
+            back = graph.holder(ours.numpy())
             words = f", and its own are in `{back}`: they're exchanged" if back else ""
             difference = replace(difference, words=f"what the source has for `{other}`{words}", disturbed=False)
         told = difference.relative > 1e-4 and not hide_alike(ours.numpy(), theirs.numpy())
