@@ -42,9 +42,10 @@ class Pieces:
             network: To cut.
             fed: Tensors whose values will be given, the network's inputs among them.
             wanted: Tensors to compute.
-            keep: Hold all segments, for more than one batch; otherwise one is made when it's run, and dropped.
+            keep: Hold all segments, for more than one batch; otherwise one is made when it's run, and dropped. So are
+                those of a network with many weights in any case: they'd stay in memory, beside another network's.
         """
-        fed = tuple(fed)
+        fed, keep = tuple(fed), keep and _is_held(network)
         return cls(network, [_Segment(network, fed, group, keep) for group in _groups(network, wanted)])
 
     @classmethod
@@ -57,7 +58,7 @@ class Pieces:
                 left out.
             keep: As for `between`.
         """
-        known = tuple(dict.fromkeys(network.graph.inputs))
+        known, keep = tuple(dict.fromkeys(network.graph.inputs)), keep and _is_held(network)
         segments = []
         for group in _groups(network, [name for name in wanted if name not in network.graph.inputs]):
             segments.append(_Segment(network, known, group, keep))
@@ -158,6 +159,11 @@ def _groups(network: Network, wanted: Sequence[str]) -> Iterator[tuple[str, ...]
             read.append((name, held.get(name, 0) - before))
             before = held.get(name, 0)
         yield from packed(read, _WEIGHTS)
+
+
+def _is_held(network: Network) -> bool:
+    """Whether a network has so few weights that its segments may be held."""
+    return max(_weights_up_to(network.graph).values(), default=0) <= _WEIGHTS
 
 
 def _weights_up_to(graph: LayerGraph) -> Mapping[str, int]:

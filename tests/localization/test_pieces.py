@@ -172,8 +172,14 @@ def test_a_shelf_takes_another_size_under_the_same_name(tmp_path: Path, first: s
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-@pytest.mark.parametrize("keep", [False, True])
-def test_segments_are_dropped_unless_kept(keep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "weights", "keep"), [(False, 1 << 20, False), (True, 1 << 20, True), (True, 8, False)]
+)
+def test_segments_are_dropped_unless_kept(
+    wanted: bool, weights: int, keep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a network with more weights than it may hold are dropped in any case."""
+    monkeypatch.setattr(pieces, "_WEIGHTS", weights)
     network, feeds, _ = onnx_networks.opened("convnet", tmp_path)
     alive: weakref.WeakSet[Segment] = weakref.WeakSet()
     made: list[tuple[str, ...]] = []
@@ -188,7 +194,7 @@ def test_segments_are_dropped_unless_kept(keep: bool, tmp_path: Path, monkeypatc
     monkeypatch.setattr(network, "segment", watched)
     shelf = Shelf(tmp_path)
     shelf.put_all(feeds.items())
-    row = Pieces.in_a_row(network, onnx_networks.observable(network), keep=keep)
+    row = Pieces.in_a_row(network, onnx_networks.observable(network), keep=wanted)
     assert not made
     for _ in range(2):
         for name, array in row.run(shelf.__getitem__):
