@@ -75,10 +75,8 @@ class Numbers:
         plain = _plain(array)
         digest = hashlib.blake2b(repr((plain.shape, plain.dtype.str)).encode())
         digest.update(plain.tobytes())
-        key = digest.digest()
-        if key not in self._known:
-            self._known[key] = self._new(stored)
-        return self._known[key]
+        number = self._known.setdefault(digest.digest(), len(self._stored))
+        return self._new(stored) if number == len(self._stored) else number
 
     def alike(self, number: float) -> float:
         """A number, or one that was met before and is the same but for how it was written."""
@@ -106,14 +104,13 @@ class Numbers:
         for number, _, other in among:
             if all(_are_equal(*pair) for pair in _blocks(array, other.load())):
                 return number
-        found = None
         for number, _, other in among:
             off = _apart(stored, other) if other is self._stored[number] else None
             if off is not None:
                 self.rounding[number] = max(off, self.rounding.get(number, 0.0))
-                found = number
                 break
-        number = self._new(stored) if found is None else found
+        else:
+            number = self._new(stored)
         met.append((number, sketch, stored))
         return number
 

@@ -29,7 +29,7 @@ def begun(what: str) -> int:
     """
     number = next(_numbers)
     _work[number] = what
-    _notify(True)
+    far("", part="", number=number)
     return number
 
 
@@ -50,12 +50,8 @@ def far(words: str, *, part: str | None = None, number: int | None = None) -> No
     number = _last() if number is None else number
     if number in _work:
         _far[number] = (_far.get(number, ("", ""))[0] if part is None else part, words)
-    _notify(part is not None)
-
-
-def _notify(is_new: bool) -> None:
     for listener in _listeners:
-        listener(is_new)
+        listener(part is not None)
 
 
 @contextlib.contextmanager
