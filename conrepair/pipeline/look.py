@@ -169,9 +169,9 @@ def look(folder: Path, subjects: list[Subject], contents: list[str], settings: S
     from conrepair.pipeline.stages.looked import look_at
 
     subjects = [replace(item, sha256=known) for item, known in zip(subjects, contents, strict=True)]
-    calls, photos = _Calls(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
-    with telling(folder):
-        looked = look_at(RunState(settings, subjects, ProgressDisplay(quiet=True), calls, photos))
+    calls, unshown = _Calls(folder), ProgressDisplay(quiet=True)
+    with Store(folder / "photos") as store, telling(folder):
+        looked = look_at(RunState(settings, subjects, unshown, calls, PhotoRoom(store, reuse=False)))
     data = (item.dataset for item in subjects if item.dataset is not None and item.dataset.path)
     check_unchanged(*subjects, *data)
     executed = looked.executed if settings.stages.repair else ()  # a repair goes on from these
