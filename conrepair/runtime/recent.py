@@ -10,8 +10,11 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
+_VALUES = 32  # each may hold its file open, and much more memory than that has bytes
+
+
 class Recent(Generic[Value]):
-    """Values made of files; the last ones are held, for those who ask for the same again.
+    """Values made of files; the last ones, no more than 32, are held for those who ask for the same again.
 
     Args:
         most: Bytes that their files have together.
@@ -43,6 +46,6 @@ class Recent(Generic[Value]):
         if before.st_size > self._most or not stays(value):
             return value
         self._held[key] = before.st_size, value
-        while sum(size for size, _ in self._held.values()) > self._most:
+        while len(self._held) > _VALUES or sum(size for size, _ in self._held.values()) > self._most:
             self._held.popitem(last=False)
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 
 from conrepair.runtime.recent import Recent
@@ -32,3 +33,13 @@ def test_what_changes_is_made_anew(tmp_path: Path) -> None:
     changing = recent.of(path, "changing", list, stays=lambda _: False)
     assert recent.of(path, "changing", list) is not changing
     assert recent.of(tmp_path, "", list) is not recent.of(tmp_path, "", list)
+
+
+def test_few_are_held_however_small_their_files_are(tmp_path: Path) -> None:
+    recent: Recent[set[int]] = Recent(1 << 20)
+    held = []
+    for number in range(100):
+        path = tmp_path / str(number)
+        path.write_bytes(b"1")
+        held.append(weakref.ref(recent.of(path, "", set)))
+    assert [number for number, value in enumerate(held) if value() is not None] == list(range(68, 100))
