@@ -76,6 +76,7 @@ class WorkerProcess:
     def __init__(self, setup: Mapping[str, Any], temporary: Path, template: Template | None = None) -> None:
         self.pid = 0
         self.holds = Hold()
+        self._waits: threading.Thread | None = None
         environment = {name: str(temporary) for name in _OWN_FOLDERS}
         environment = checked_environment(setup.get("environment", {})) | environment
         theirs, self._requests = os.pipe()
@@ -118,7 +119,8 @@ class WorkerProcess:
             except (WorkerDied, TimeoutError) as error:
                 future.set_exception(error)
 
-        threading.Thread(target=wait, name="job", daemon=True).start()
+        self._waits = threading.Thread(target=wait, name="job", daemon=True)
+        self._waits.start()
         return future
 
     def end(self) -> None:
@@ -132,6 +134,8 @@ class WorkerProcess:
     def close(self) -> None:
         """End it; it gets no more jobs."""
         self.end()
+        if self._waits is not None:
+            self._waits.join(_END_SECONDS)
         self._hang_up()
 
     def _answer(self, request: Sequence[Any], timeout: float) -> Any:
@@ -183,14 +187,17 @@ class WorkerProcess:
         return ""
 
     def _hang_up(self) -> None:
+        """Close its pipes, but what a thread still reads: another file may get its number."""
         if self._requests >= 0:
             os.close(self._requests)
             self._requests = -1
+        if self._answers >= 0 and (self._waits is None or not self._waits.is_alive()):
+            os.close(self._answers)
+            self._answers = -1
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError, OSError):
             self._hang_up()
-            os.close(self._answers)
 
 
 def _started(requests: int, answers: int, log: IO[bytes], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

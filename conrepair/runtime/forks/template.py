@@ -143,6 +143,7 @@ class ForkedProcess:
                     raise subprocess.TimeoutExpired("a forked worker", timeout or 0.0)
                 told = os.read(self._ended, _LONGEST_CODE)
                 self.returncode = int(told) if told else self._template.ended()
+                os.close(self._ended)
             return self.returncode
 
     def terminate(self) -> None:
@@ -150,7 +151,8 @@ class ForkedProcess:
         self._template.send(self._number, signal.SIGTERM)
 
     def __del__(self) -> None:
-        os.close(self._ended)
+        if self.returncode is None:
+            os.close(self._ended)
 
     def kill(self) -> None:
         """End it, if it doesn't do what it's asked."""
