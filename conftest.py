@@ -18,6 +18,7 @@ for _folder in map(str, (_ROOT, _SUPPORT)):
     if _folder not in sys.path:
         sys.path.insert(0, _folder)
 
+import asked_once  # noqa: E402 (found by the path above)
 import dealing  # noqa: E402 (found by the path above)
 import torch_once  # noqa: E402
 from durations import Durations  # noqa: E402
@@ -53,6 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup() -> None:
     torch_once.remember()
+    asked_once.remember()
     _set_modules_aside()
 
 
