@@ -9,6 +9,13 @@ from pathlib import Path
 from conrepair.runtime.files import write_json
 from conrepair.runtime.outside.environments import Environment
 
+MAKES_IT = """
+mkdir -p "$4/bin"
+printf '%s\\n' '#!/bin/sh' 'echo "asked for a (from -r requirements.txt)"' > "$4/bin/python"
+chmod +x "$4/bin/python"
+"""
+"""Lines of shell that make an environment where a Python would: for one that's run in its place."""
+
 
 def stand_in(within: Environment, root: Path) -> Path:
     """Make it.

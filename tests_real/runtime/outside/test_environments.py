@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stand_in_environment import MAKES_IT
 
 from conrepair.runtime.errors import ExitCode, StorageError, ToolEnvironmentError, UsageError
 from conrepair.runtime.outside import environments as module
@@ -57,13 +58,6 @@ def fake_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def script(path: Path, *lines: str) -> None:
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
-
-
-MAKES_IT = """
-mkdir -p "$4/bin"
-printf '%s\\n' '#!/bin/sh' 'echo "asked for a (from -r requirements.txt)"' > "$4/bin/python"
-chmod +x "$4/bin/python"
-"""
 
 
 # --- Making ---
