@@ -24,6 +24,20 @@ from conrepair.networks.tvm import open_build
 
 Array = npt.NDArray[Any]
 
+IDLE = (
+    "DecomposeOpsForInference",
+    "EliminateCommonSubexpr",
+    "DeadCodeElimination",
+    "DispatchSampling",
+    "DispatchSortScan",
+    "FoldBatchnormToConv2D",
+    "CanonicalizeBindings",
+    "RewriteDataflowReshape",
+    "StaticPlanBlockMemory",
+    "KillAfterLastUse",
+)
+"""Passes that change nothing here, and which nobody needs to try without."""
+
 
 def built(model: Model, folder: Path, setting: str = "O2", batch: int = 1, **options: Any) -> Path:
     folder.mkdir()

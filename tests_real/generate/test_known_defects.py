@@ -109,7 +109,7 @@ def test_sizes_are_not_mostly_one() -> None:
     quotas = dict.fromkeys(forms(), 0.0)
     shapes = [
         array.shape
-        for seed in range(9)
+        for seed in range(4)
         for array in made(Wishes(nodes=10, quotas=quotas), Random(seed), SUPPORT).values.computed.values()
     ]
     sizes = [size for shape in shapes for size in shape]

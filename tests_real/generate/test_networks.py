@@ -46,7 +46,7 @@ def test_a_network_is_valid_and_finite(nodes: int, seed: int) -> None:
 
 def test_a_seed_gives_the_same_bytes() -> None:
     def text() -> bytes:
-        network = made(Wishes(nodes=15), Random(4), Probed(20, accepted))
+        network = made(Wishes(nodes=6), Random(4), Probed(20, accepted))
         return model_of(network.draft, {}).SerializeToString(deterministic=True)
 
     assert text() == text()

@@ -100,23 +100,24 @@ def test_an_audit_of_quantized_tflite(room: Path) -> None:
     assert "int8 (asked for)" in (result.folder / "summary.txt").read_text()
 
 
-@pytest.mark.parametrize("recipe", ["raw", "keras:tf"])
-def test_calibration_takes_the_model_s_recipe(room: Path, recipe: str) -> None:
-    result = audit(room, keras_net(room) | {"recipe": recipe, "conversions": [{"to": "tflite", "options": INT8}]})
-    scale = input_scale(result.rows[1])
-    assert scale == pytest.approx(expected_scale(room, recipe, [*range(6)]), rel=1e-4)
-    assert scale != pytest.approx(expected_scale(room, "torchvision", [*range(6)]), rel=0.1)
-
-
-def test_calibration_takes_so_many_samples(room: Path) -> None:
-    options = {"keras-tflite": {"quantize": "int8", "int8_io": True, "calibration_samples": 2}}
-    result = audit(room, keras_net(room) | {"recipe": "raw", "conversions": [{"to": "tflite", "options": options}]})
-    assert input_scale(result.rows[1]) == pytest.approx(expected_scale(room, "raw", [0, 3]), rel=1e-4)
+def test_calibration_takes_the_model_s_recipe_and_so_many_samples(room: Path) -> None:
+    """Both kinds of recipe, raw and a framework's; the audit above has the third."""
+    few = {"keras-tflite": INT8["keras-tflite"] | {"calibration_samples": 2}}
+    wanted = {"raw": [{"to": "tflite", "options": few}], "keras:tf": [{"to": "tflite", "options": INT8}]}
+    models = [
+        keras_net(room) | {"name": recipe.replace(":", "-"), "recipe": recipe, "conversions": conversions}
+        for recipe, conversions in wanted.items()
+    ]
+    scales = [input_scale(row) for row in audit(room, {}, models=models).rows if row.conversion]
+    photos = {"raw": [0, 3], "keras:tf": [*range(6)]}
+    for scale, (recipe, used) in zip(scales, photos.items(), strict=True):
+        assert scale == pytest.approx(expected_scale(room, recipe, used), rel=1e-4)
+        assert scale != pytest.approx(expected_scale(room, "torchvision", used), rel=0.1)
 
 
 def test_results_are_reused_while_their_data_stay_the_same(room: Path) -> None:
-    conversions = ["tflite", {"to": "tflite", "options": INT8}]
-    model = keras_net(room) | {"recipe": "raw", "conversions": conversions}
+    conversions = [{"via": ["onnx-onnxslim"]}, {"via": ["onnx-quantize-static"]}]
+    model = onnx_net(room) | {"recipe": "raw", "conversions": conversions}
     store = room / "generated" / "store"
 
     def made() -> int:
@@ -126,7 +127,7 @@ def test_results_are_reused_while_their_data_stay_the_same(room: Path) -> None:
     assert made() == 2
     assert all(row.ran.reused for row in audit(room, model).rows)
     assert made() == 2
-    audit(room, model | {"recipe": "keras:tf"})
+    audit(room, model | {"recipe": "torchvision"})
     assert made() == 3, "the quantized one depends on the recipe"
     Image.new("RGB", (24, 30), "white").save(room / "photos" / "5.png")
     audit(room, model)

@@ -73,20 +73,6 @@ ANTIALIASED = 'p = Resize <antialias = 1, mode = "linear"> (c6, , scales)'
 
 HALVES = np.array([1, 1, 0.5, 0.5], np.float32)
 
-IDLE = (
-    "DecomposeOpsForInference",
-    "EliminateCommonSubexpr",
-    "DeadCodeElimination",
-    "DispatchSampling",
-    "DispatchSortScan",
-    "FoldBatchnormToConv2D",
-    "CanonicalizeBindings",
-    "RewriteDataflowReshape",
-    "StaticPlanBlockMemory",
-    "KillAfterLastUse",
-)
-"""Passes that change nothing here, and which nobody needs to try without."""
-
 
 def repaired(model: Model, build: Path, folder: Path, journal: Journal | None = None, **options: Any) -> RepairResult:
     specs = TvmRunnable(build).inputs
@@ -147,13 +133,13 @@ def test_a_wrong_pass_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Two kernels have what it writes wrongly inside, however they're fused."""
     break_pass(monkeypatch, "FoldConstant", "maximum3", "T.max(", "T.min(")
     model = compiled.mobile(tmp_path)
-    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=IDLE)
+    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=compiled.IDLE)
     found = repaired(model, build, tmp_path / "out")
     assert {fault.target_layers for fault in found.before.faults} == {("d", "d6"), ("e", "e6")}
     assert found.mended
     assert found.edits == ("without `FoldConstant`",)
     assert found.model is not None
-    assert options_of(found.model.path)["disabled_pass"] == [*IDLE, "FoldConstant"]
+    assert options_of(found.model.path)["disabled_pass"] == [*compiled.IDLE, "FoldConstant"]
     assert found.unseen_after.error < 1e-5 < found.unseen_before.error
 
 
@@ -174,7 +160,7 @@ def test_faults_are_repaired_each_by_what_it_needs(tmp_path: Path, unwritten: No
 def test_what_can_be_repaired_is_where_something_is_left(tmp_path: Path, misfused: None) -> None:
     """The importer's fault stays."""
     model = compiled.short(tmp_path, ANTIALIASED, scales=HALVES)
-    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=IDLE)
+    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=compiled.IDLE)
     found = repaired(model, build, tmp_path / "out")
     assert {fault.target_layers for fault in found.before.faults} == {("p",), ("c", "c6")}
     assert [fault.target_layers for fault in found.after.faults] == [("p",)]
@@ -191,7 +177,7 @@ def test_the_best_is_kept_where_the_search_is_ended(
 ) -> None:
     """While the second candidate, which fixes one of two faults, is made; the next search goes on from there."""
     model, kept = compiled.short(tmp_path, ANTIALIASED, scales=HALVES), tmp_path / "kept"
-    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=IDLE)
+    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=compiled.IDLE)
 
     def end_at_fusion(build: Path, change: BuildChange) -> Any:
         if change.unfused:
@@ -278,7 +264,7 @@ def test_a_kernel_that_loses_digits_gets_a_stable_form(tmp_path: Path, capsys: p
     onnx.save(onnx.parser.parse_model(text), path)
     np.savez(data, x=np.random.default_rng(0).normal(scale=1e-7, size=(12, 4)).astype(np.float32))
     model = Model("onnx", str(path), sha256_of(path))
-    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=(*IDLE, "FoldConstant"))
+    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=(*compiled.IDLE, "FoldConstant"))
     asked = ["-q", "--data", str(data), "--samples", "12", "-o"]
     assert main(["repair", str(path), str(build), *asked, str(out)]) == 0
     printed = capsys.readouterr().out
