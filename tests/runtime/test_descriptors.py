@@ -15,6 +15,7 @@ import worker_jobs
 from job_tables import jobs_of
 
 import conrepair
+from conrepair.runtime.process import WorkerDied
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
 JOBS = jobs_of(worker_jobs)
@@ -84,3 +85,17 @@ def test_workers_that_are_left_have_none_open(tmp_path: Path) -> None:
         outcome = workers.call(Job("echo", {}, folder))
         assert isinstance(outcome, Success), outcome
     assert opened() == before
+
+
+@pytest.mark.usefixtures("_uncollected")
+@pytest.mark.parametrize("imports", [None, {}], ids=["fresh", "forked"])
+def test_workers_that_are_left_at_work_have_none_open(imports: dict[str, Any] | None, tmp_path: Path) -> None:
+    """As by an interruption: the answer that somebody waits for is that the worker is gone."""
+    (folder := tmp_path / "job").mkdir()
+    before = opened()
+    with Workers(1, jobs=JOBS, imports=imports) as workers:
+        lane = workers.idle_lane(frozenset())
+        assert lane is not None
+        answer = workers.start(lane, Job("hang", {}, folder))
+    assert opened() == before
+    assert isinstance(answer.exception(), WorkerDied)
