@@ -66,11 +66,7 @@ class Route:
 
 
 def find_route(
-    source: str,
-    target: str,
-    converters: Iterable[Converter] | None = None,
-    *,
-    model: Model | None = None,
+    source: str, target: str, converters: Iterable[Converter] | None = None, *, model: Model | None = None
 ) -> Route:
     """The route with the fewest converters, among those the best-known ones (smallest sum of preferences).
 

@@ -209,9 +209,7 @@ class _Recomputation:
     """Computes a model's calls anew; each as soon as what it reads is there, which grafts may change."""
 
     def __init__(
-        self,
-        grafts: Mapping[int, Sequence[KerasGraft]],
-        call: Callable[[Any, Sequence[Any], Any], Any],
+        self, grafts: Mapping[int, Sequence[KerasGraft]], call: Callable[[Any, Sequence[Any], Any], Any]
     ) -> None:
         self._grafts, self._call = grafts, call
         self._given: dict[int, Any] = {}  # new tensors by the ids of the old ones, before grafts

@@ -17,13 +17,7 @@ from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.editors.resizing import SHAPED
 from conrepair.graph.layer_graph import Attribute, Node
-from conrepair.graph.operators import (
-    OPERATORS,
-    ORDERED,
-    QUANTIZING,
-    RECURRENT_ACTIVATIONS,
-    SOFTMAX,
-)
+from conrepair.graph.operators import OPERATORS, ORDERED, QUANTIZING, RECURRENT_ACTIVATIONS, SOFTMAX
 from conrepair.networks.onnx_schema import first_with, meaning_kept, usual_attributes
 from conrepair.onnx_passes.initializers import constant_of
 

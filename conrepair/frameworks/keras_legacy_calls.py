@@ -108,7 +108,4 @@ def _argument(value: Any) -> Any:
 
 def _tensor(entry: list[Any]) -> dict[str, Any]:
     """A tensor that another layer gives; its shape is found when that is called."""
-    return {
-        "class_name": "__keras_tensor__",
-        "config": {"shape": [], "dtype": "float32", "keras_history": entry[:3]},
-    }
+    return {"class_name": "__keras_tensor__", "config": {"shape": [], "dtype": "float32", "keras_history": entry[:3]}}

@@ -135,10 +135,7 @@ class TensorFlowFramework:
         """Operators are those of the graph and the functions it calls."""
         runnable = TensorFlowRunnable(model)
         graph = runnable.function.graph.as_graph_def()
-        nodes = [
-            *graph.node,
-            *(node for function in graph.library.function for node in function.node_def),
-        ]
+        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
         weights: Counter[str] = Counter()
         for variable in runnable.function.graph.variables:
             weights[variable.dtype.name] += int(np.prod(variable.shape))
@@ -192,8 +189,7 @@ def _load_frozen(model: Model, path: Path) -> Any:
         wrapped = tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), signature=[])
         tensor = wrapped.graph.as_graph_element
         function = wrapped.prune(
-            [tensor(f"{name}:0") for name in placeholders],
-            {name: tensor(f"{name}:0") for name in results},
+            [tensor(f"{name}:0") for name in placeholders], {name: tensor(f"{name}:0") for name in results}
         )
     return _Named(function, placeholders)
 

@@ -27,13 +27,7 @@ What it calls BUILTIN has XNNPACK, too.
 # Operators that leave indices what they are, and which of their operands those are. Negative ones count from
 # the end: SELECT_V2(indices < 0, indices + size, indices).
 _FIRST, _BRANCHES = slice(1), slice(1, 3)
-_VALUES = {
-    "CAST": _FIRST,
-    "EXPAND_DIMS": _FIRST,
-    "RESHAPE": _FIRST,
-    "SELECT_V2": _BRANCHES,
-    "SQUEEZE": _FIRST,
-}
+_VALUES = {"CAST": _FIRST, "EXPAND_DIMS": _FIRST, "RESHAPE": _FIRST, "SELECT_V2": _BRANCHES, "SQUEEZE": _FIRST}
 
 
 class TfliteRunnable(Runnable):
@@ -84,9 +78,7 @@ class TfliteRunnable(Runnable):
 
     def _open(self) -> None:
         self.interpreter = Interpreter(
-            model_path=self._path,
-            num_threads=self._threads,
-            experimental_op_resolver_type=self._resolver,
+            model_path=self._path, num_threads=self._threads, experimental_op_resolver_type=self._resolver
         )
         self.interpreter.allocate_tensors()
 

@@ -124,11 +124,7 @@ class GeneratedNetwork:
 
 
 def made(
-    wishes: Wishes,
-    random: Random,
-    support: Support,
-    seen: Diversity | None = None,
-    material: Material = NOTHING,
+    wishes: Wishes, random: Random, support: Support, seen: Diversity | None = None, material: Material = NOTHING
 ) -> GeneratedNetwork:
     """Make a network.
 

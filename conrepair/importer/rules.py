@@ -45,11 +45,7 @@ _RULES: dict[tuple[str, str], ImportRule] = {}
 
 
 def operator(
-    *names: str,
-    domain: str = "",
-    constant: Sequence[str] = (),
-    ignores: Sequence[str] = (),
-    refuses: str = "",
+    *names: str, domain: str = "", constant: Sequence[str] = (), ignores: Sequence[str] = (), refuses: str = ""
 ) -> Callable[[Function], Function]:
     """Register a function as the rule of operators, of that which it's called like if none is named.
 

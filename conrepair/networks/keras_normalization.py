@@ -20,10 +20,7 @@ def _parameters(roles: Mapping[str, Any]) -> dict[str, Parameter]:
 
 
 def _affine(layer: Any) -> dict[str, Any]:
-    return {
-        "scale": layer.gamma if layer.scale else None,
-        "bias": layer.beta if layer.center else None,
-    }
+    return {"scale": layer.gamma if layer.scale else None, "bias": layer.beta if layer.center else None}
 
 
 def _by_channel(op: str, call: KerasCall, roles: Mapping[str, Any], **attributes: Attribute) -> list[LayerPart]:

@@ -15,14 +15,7 @@ from conrepair.networks.parts import PAIRS, REDUCTIONS, LayerPart, Rules, slice_
 
 __all__ = ["BINARY", "KINDS", "NAMES", "REDUCTIONS", "RULES", "along", "shaped"]
 
-BINARY = {
-    **PAIRS,
-    "Subtract": "Sub",
-    "Multiply": "Mul",
-    "Divide": "Div",
-    "TrueDivide": "Div",
-    "Power": "Pow",
-}
+BINARY = {**PAIRS, "Subtract": "Sub", "Multiply": "Mul", "Divide": "Div", "TrueDivide": "Div", "Power": "Pow"}
 """Functions of two tensors by their class; its name in small letters is the function of keras.ops."""
 
 _UNARY = {

@@ -60,10 +60,7 @@ class OnnxConstants:
         return tuple(self.array(value).shape if known is None else known)
 
     def parameter(
-        self,
-        value: onnx_ir.Value,
-        change: Callable[[Array], Array] | None = None,
-        shape: Iterable[int] | None = None,
+        self, value: onnx_ir.Value, change: Callable[[Array], Array] | None = None, shape: Iterable[int] | None = None
     ) -> Parameter:
         """A value as a node's parameter.
 

@@ -47,10 +47,7 @@ class OnnxCut:
 
 
 def cut(
-    source: OnnxSource,
-    fed: Collection[str],
-    wanted: Sequence[str],
-    change: Callable[[Array], Array] | None = None,
+    source: OnnxSource, fed: Collection[str], wanted: Sequence[str], change: Callable[[Array], Array] | None = None
 ) -> OnnxCut:
     """Take the nodes that compute some tensors out of a graph.
 

@@ -54,9 +54,7 @@ def _add(call: OnnxCall, product: str, beta: float) -> None:
 def _matrix(call: OnnxCall, index: int, flip: bool, factor: float) -> Parameter:
     shape = call.shape(index) or ()
     return call.parameter(
-        index,
-        lambda array: _times(array.T if flip else array, factor),
-        shape[::-1] if flip else shape,
+        index, lambda array: _times(array.T if flip else array, factor), shape[::-1] if flip else shape
     )
 
 

@@ -16,13 +16,7 @@ from conrepair.networks.onnx_source import OnnxSource
 from conrepair.operators.moves import MOVES
 
 _STORED = {"INT8", "UINT8", "INT16", "UINT16"}
-_OTHERS = {
-    "Cast",
-    "Concat",
-    "Pad",
-    "Shape",
-    "Where",
-}  # they read several, or give others
+_OTHERS = {"Cast", "Concat", "Pad", "Shape", "Where"}  # they read several, or give others
 MOVING = frozenset({*MOVES} - _OTHERS | {"Flatten", "Identity", "MaxPool", "Relu", "Squeeze", "Unsqueeze"})
 """Operators that write integers as they read them, from their first input."""
 

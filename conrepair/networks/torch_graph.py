@@ -20,12 +20,7 @@ from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_program import Program, is_tuple_item
 from conrepair.networks.torch_simplify import SPELLED
 
-_RULES = {
-    **torch_layers.RULES,
-    **torch_elementwise.RULES,
-    **torch_arrangement.RULES,
-    **torch_recurrent.RULES,
-}
+_RULES = {**torch_layers.RULES, **torch_elementwise.RULES, **torch_arrangement.RULES, **torch_recurrent.RULES}
 _NUMBERS = {bool: "bool", torch.SymBool: "bool", float: "float64", torch.SymFloat: "float64"}
 _AGAIN = re.compile(r"@\d+$")  # of a module's path at its second call
 

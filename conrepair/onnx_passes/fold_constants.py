@@ -122,10 +122,7 @@ def _is_used_outside(value: onnx_ir.Value, nodes: set[onnx_ir.Node]) -> bool:
 
 
 def _run(
-    nodes: list[onnx_ir.Node],
-    constants: Iterable[onnx_ir.Value],
-    wanted: list[onnx_ir.Value],
-    model: onnx_ir.Model,
+    nodes: list[onnx_ir.Node], constants: Iterable[onnx_ir.Value], wanted: list[onnx_ir.Value], model: onnx_ir.Model
 ) -> list[npt.NDArray[np.generic]]:
     fed: dict[str, npt.NDArray[np.generic]] = {}
     stored: dict[str, npt.NDArray[np.generic]] = {}

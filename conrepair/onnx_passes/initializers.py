@@ -44,10 +44,7 @@ def new_initializer(graph: onnx_ir.Graph, name: str, array: npt.NDArray[Any]) ->
     """Register an array as an initializer of a name that isn't taken."""
     tensor = onnx_ir.tensor(np.asarray(array), name=name)
     value = onnx_ir.Value(
-        name=name,
-        type=onnx_ir.TensorType(tensor.dtype),
-        shape=onnx_ir.Shape(np.shape(array)),
-        const_value=tensor,
+        name=name, type=onnx_ir.TensorType(tensor.dtype), shape=onnx_ir.Shape(np.shape(array)), const_value=tensor
     )
     graph.register_initializer(value)
     return value

@@ -135,11 +135,7 @@ def _transpose(value: Sizes, perm: Sequence[int] | None = None) -> Sizes:
     return np.transpose(value, perm)
 
 
-ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "Add": operator.add,
-    "Mul": operator.mul,
-    "Sub": operator.sub,
-}
+ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {"Add": operator.add, "Mul": operator.mul, "Sub": operator.sub}
 """What Python's operators compute of all that stands for numbers."""
 
 MOVING: Mapping[str, Callable[..., Sizes]] = {

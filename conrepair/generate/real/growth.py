@@ -96,12 +96,7 @@ def grown_from(
 
 
 def _changed(
-    real: GrowingModel,
-    base: Base,
-    found: Settled,
-    changing: Changing,
-    changes: int,
-    generator: np.random.Generator,
+    real: GrowingModel, base: Base, found: Settled, changing: Changing, changes: int, generator: np.random.Generator
 ) -> Grown:
     random, draft = changing.random, base.draft
     changing.growing.most = max(changing.most, *(tensor.type.elements for tensor in draft.tensors.values()))

@@ -13,10 +13,7 @@ _USUAL = 2.0
 
 
 def drawn_values(
-    made: TensorType,
-    wanted: Range | None,
-    generator: np.random.Generator,
-    wish: tuple[float, float] | None = None,
+    made: TensorType, wanted: Range | None, generator: np.random.Generator, wish: tuple[float, float] | None = None
 ) -> np.ndarray[Any, Any]:
     """Values of moderate size, of both signs where the type has signs.
 

@@ -37,10 +37,7 @@ EXTREMES: Mapping[str, tuple[str, Change]] = {
     "duplicated values": ("fiu", lambda x, drawn: drawn.choice(x.ravel()[:2], x.shape) if x.size else x),
     "integer limits": ("iu", _limits),
     "large values": ("f", lambda x, _: x * (64 if x.dtype == np.float16 else 1e4)),
-    "signed zeros": (
-        "f",
-        lambda x, drawn: np.where(drawn.random(x.shape) < 0.3, drawn.choice(_ZEROS, x.shape), x),
-    ),
+    "signed zeros": ("f", lambda x, drawn: np.where(drawn.random(x.shape) < 0.3, drawn.choice(_ZEROS, x.shape), x)),
     "tiny values": ("f", lambda x, _: x * 2.0 ** grid_of(x.dtype).lowest * 8),
     "values at a threshold": ("f", lambda x, _: np.round(x * 2) / 2),
 }

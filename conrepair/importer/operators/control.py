@@ -34,9 +34,7 @@ def _either(node: ImportedNode, condition: Any, one: Any, two: Any) -> Any:
 
 
 @operator(
-    constant=("M", "cond"),
-    ignores=("body",),
-    refuses="conditions that depend on values, more than 1024 rounds",
+    constant=("M", "cond"), ignores=("body",), refuses="conditions that depend on values, more than 1024 rounds"
 )
 def loop(node: ImportedNode) -> Any:
     count, going = node.constant(0), bool(np.all(node.constant(1, True)))

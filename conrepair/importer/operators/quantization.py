@@ -74,11 +74,7 @@ def conv_integer(node: ImportedNode) -> Any:
     return node.from_channels_last(ops.cast(_convolution(node, 1, 2, 3), "int32"))
 
 
-@operator(
-    constant=("B",),
-    ignores=("kernel_shape",),
-    refuses=_REFUSES,
-)
+@operator(constant=("B",), ignores=("kernel_shape",), refuses=_REFUSES)
 def qlinear_conv(node: ImportedNode) -> Any:
     total = _convolution(node, 3, 2, 5)
     if node.has(8):

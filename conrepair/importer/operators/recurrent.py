@@ -55,12 +55,7 @@ class _Activation:
     key: tuple[Any, ...] = field(default=(), kw_only=True)
 
 
-@operator(
-    *_KINDS,
-    constant=("W", "R", "B", "P"),
-    ignores=("hidden_size", "output_sequence"),
-    refuses=_REFUSES,
-)
+@operator(*_KINDS, constant=("W", "R", "B", "P"), ignores=("hidden_size", "output_sequence"), refuses=_REFUSES)
 def recurrent(node: ImportedNode) -> Any:
     kind = _KINDS[node.operator]
     _refuse_variants(node)

@@ -121,9 +121,7 @@ def _region_taps(regions: Any, axis: int, bins: int, ratio: int, size: int, half
 
 
 @operator(
-    constant=("W", "B"),
-    ignores=("kernel_shape",),
-    refuses="more or fewer than two spatial axes, unknown sizes",
+    constant=("W", "B"), ignores=("kernel_shape",), refuses="more or fewer than two spatial axes, unknown sizes"
 )
 def deform_conv(node: ImportedNode) -> Any:
     """Every tap of the kernel reads at its place plus an offset, times a mask; the rest is a matrix product."""
