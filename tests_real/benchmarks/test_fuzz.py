@@ -36,13 +36,13 @@ def ready(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("sort", "count"),
     [
-        ("mistyped", 60),
-        ("config", 60),
+        ("mistyped", 30),
+        ("config", 30),
         ("inspected", 30),
         ("data", 20),
         ("recipe", 20),
         ("photos", 10),
-        ("result", 60),
+        ("result", 30),
     ],
 )
 def test_a_sample_ends_in_an_exit_code_and_a_sentence(ready: Path, seeds: Path, sort: str, count: int) -> None:
