@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -20,6 +21,7 @@ from conrepair.networks.network import Network
 from conrepair.networks.tensorflow_pieces import GraphPieces, lift_constants
 from conrepair.networks.tensorflow_segment import PieceNetwork
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.recent import Recent
 
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
@@ -78,8 +80,12 @@ class KerasNetwork(PieceNetwork):
         self.output_names = dict(zip((spec.name for spec in runnable.outputs), steps.outputs, strict=True))
 
     def second_opinion(self) -> KerasNetwork:
-        """In float64."""
-        return _open(self._model, self._inputs, double=True)
+        """In float64; a small one is held for the next, as each candidate of a repair asks for it."""
+        how = repr((self._model.bare, self._inputs))
+        return _DOUBLE.of(Path(self._model.path), how, lambda: _open(self._model, self._inputs, double=True))
+
+
+_DOUBLE: Recent[KerasNetwork] = Recent(64 << 20)
 
 
 @dataclass(frozen=True)

@@ -311,6 +311,7 @@ def test_second_opinion_is_the_same_graph_in_float64(tmp_path: Path) -> None:
         case = CASES[name]()
         network, _, feeds = opened(case, tmp_path / f"{number}.keras")
         second = network.second_opinion()
+        assert network.second_opinion() is second, "which costs as much as opening it"
         assert [(node.name, node.inputs, node.outputs) for node in second.graph.nodes] == [
             (node.name, node.inputs, node.outputs) for node in network.graph.nodes
         ]
