@@ -232,7 +232,7 @@ def _wrong_compiler(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def execute(*arguments: Any, **options: Any) -> Executed:
         done = real(*arguments, **options)
         row: Row = dataclasses.replace(done.row, verdict=Verdict.FAULTY, reason="relative error 0.5")
-        return dataclasses.replace(done, verdict=row.verdict, exit_code=1, whole=lambda: done.run.with_row(row))
+        return dataclasses.replace(done, run=done.run.with_row(row))
 
     monkeypatch.setattr(execute_command, "execute_model", execute)
 
