@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnx_ir
+import onnx_networks
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -96,3 +97,16 @@ def test_what_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
         part.write_bytes(content[:size])
         with pytest.raises(Exception):  # noqa: B017, PT011 (of whichever type)
             load_mapped(part)
+
+
+def test_weights_that_were_changed_for_a_run_are_mapped_no_more(tmp_path: Path) -> None:
+    text = "small (float[2, 64] x) => (float[2, 64] y) { y = MatMul (x, w) }"
+    path, weight = tmp_path / "model.onnx", onnx_networks.drawn(64, 64)
+    model = onnx.load(onnx_networks.written(path, text, {"w": weight}))
+    onnx.save(model, path, save_as_external_data=True, location="weights", size_threshold=65)
+    feeds = {"x": onnx_networks.drawn(2, 64)}
+    found = onnx_networks.model_of("onnx", path)
+    network = onnx_networks.open_network(found, onnx_networks.specs(found, feeds))
+    run = network.with_weights(lambda array: 2 * array).segment(["x"], ["y"]).run(feeds)
+    np.testing.assert_allclose(run["y"], 2 * feeds["x"] @ weight, rtol=1e-4)
+    assert str(tmp_path / "weights") not in Path("/proc/self/maps").read_text(encoding="utf-8")

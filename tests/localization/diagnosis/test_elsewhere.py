@@ -9,6 +9,9 @@ import pytest
 from onnx_networks import drawn, specs, written
 from small_models import model_of
 
+from conrepair.graph.layer_graph import Parameter
+from conrepair.localization.diagnosis import differences
+from conrepair.localization.diagnosis.parameters import ParameterDifference
 from conrepair.localization.localize import localize_networks
 from conrepair.localization.options import Options
 from conrepair.localization.result import LocatedFault
@@ -47,6 +50,19 @@ def test_weights_of_two_layers_exchanged(tmp_path: Path) -> None:
         "they're exchanged"
         for one, two in ("ab", "ba")
     }
+
+
+def test_a_matrix_is_compared_once_by_all_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared, compare = list[str](), differences.compare_parameters
+
+    def counted(source: Parameter, target: Parameter) -> ParameterDifference | None:
+        compared.append(target.name)
+        return compare(source, target)
+
+    monkeypatch.setattr(differences, "compare_parameters", counted)
+    disturbed = {**NUMBERS, "wa": NUMBERS["wa"] + drawn(6, 6, seed=9, scale=0.1)}
+    assert faults(CHAIN, ("3, 6", "3, 6"), NUMBERS, disturbed, tmp_path)
+    assert compared == ["wa"]
 
 
 def test_weights_of_another_layer(tmp_path: Path) -> None:
