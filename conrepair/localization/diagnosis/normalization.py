@@ -95,13 +95,15 @@ def lacks_normalization(source: Step, target: Step, graph: LayerGraph) -> bool:
         return False
     if any(node.op == "BatchNormalization" for node in (*source.nodes, *target.nodes)):
         return False
-    factors = _factors(source, target)
-    if factors is None or not (factors > 0).all() or np.ptp(factors) <= naming.ALMOST * factors.max():
-        return False
     others = [node for node in graph.nodes if node.op == target.op and node is not target.nodes[0]]
     read = [{reader.op for reader in graph.consumers.get(node.outputs[0], ())} for node in others]
     normalized = sum("BatchNormalization" in operators for operators in read)
-    return normalized > 0 and 2 * normalized >= len(others)
+    if not normalized or 2 * normalized < len(others):
+        return False
+    factors = _factors(source, target)
+    if factors is None or not (factors > 0).all():
+        return False
+    return not bool(np.ptp(factors) <= naming.ALMOST * factors.max())
 
 
 def rounded_before_folding(
