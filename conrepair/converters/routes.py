@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from conrepair.converters.base import Converter
+from conrepair.data.following import reached
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError, ConrepairError, ConversionError
-from conrepair.runtime.following import reached
 from conrepair.runtime.words import shortened
 
 _REASON = 400

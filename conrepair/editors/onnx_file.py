@@ -21,6 +21,7 @@ from conrepair.networks.onnx_source import written_nodes
 from conrepair.onnx_passes.defaults import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape
 from conrepair.onnx_passes.raise_opset import name_default_domain
+from conrepair.runtime.words import free_name
 
 _FREE_CONSTANTS = 4  # IR version in which constants stopped to be inputs too
 
@@ -115,9 +116,7 @@ class OnnxFile:
 
     def free(self, label: str) -> str:
         """A name that nothing has yet."""
-        name, number = label, 2
-        while name in self._taken:
-            name, number = f"{label}:{number}", number + 1
+        name = free_name(label, self._taken, ":")
         self._taken.add(name)
         return name
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import onnx_ir
 
+from conrepair.data.following import reached
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.lowering import CHANNELLED, Writer
 from conrepair.editors.lowering_windows import WINDOWS
@@ -19,7 +20,6 @@ from conrepair.editors.operation import CHOICE, Operation, Sizes, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.graph.operators import OPERATORS, QUANTIZING, family
-from conrepair.runtime.following import reached
 
 _BEHIND = QUANTIZING | {  # operators with their constants behind the operands, in the vocabulary's order
     *("PRelu", "BatchNormalization", "LayerNormalization", "InstanceNormalization"),

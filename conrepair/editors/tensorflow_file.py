@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -20,7 +21,7 @@ from conrepair.networks.tensorflow_constants import HANDED_ON
 from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 from conrepair.networks.tensorflow_specs import declared_specs
-from conrepair.runtime.words import natural_order
+from conrepair.runtime.words import free_name, natural_order
 
 _BATCH = 2  # to describe a graph for, where the file leaves it open
 
@@ -197,11 +198,7 @@ class TensorFlowFile:
 
     def free_name(self, label: str) -> str:
         """A name that nothing has."""
-        number, name = 1, label
-        while name in self.operators or name in self.pieces.captures:
-            number += 1
-            name = f"{label}_{number}"
-        return name
+        return free_name(label, ChainMap(self.operators, self.pieces.captures), "_")
 
     def readers(self, tensor: str) -> list[Any]:
         """The operators that read a tensor, of those that the results need."""

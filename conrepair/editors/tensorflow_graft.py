@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
+from conrepair.data.following import reached
 from conrepair.editors.lowering import Writer
 from conrepair.editors.operation import Operation, Sizes, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
@@ -20,7 +21,6 @@ from conrepair.networks.parts import REDUCTIONS
 from conrepair.networks.tensorflow_operators import NAMES, RESIZES
 from conrepair.networks.tensorflow_pieces import data_inputs, operator_of
 from conrepair.networks.tensorflow_shared import COORDINATES, NEAREST
-from conrepair.runtime.following import reached
 
 _NAMES = {**NAMES, "Erfc": "Erfc", "SquaredDifference": "SquaredDifference"}
 _REDUCTIONS = {op: name for name, op in REDUCTIONS.items()}

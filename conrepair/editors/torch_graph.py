@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
+from conrepair.data.following import reached
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
 from conrepair.networks.torch_call import TorchCall, TorchPart, Transform
 from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_graph import meaning_of, with_defaults
 from conrepair.networks.torch_program import Program
-from conrepair.runtime.following import reached
 
 
 def graph_of_program(program: torch.export.ExportedProgram) -> LayerGraph:

@@ -15,7 +15,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.border import Border
 from conrepair.frameworks.runnable import load_error, loading
 from conrepair.networks.onnx_file import load_mapped
-from conrepair.onnx_passes.computing import read_from_outside, subgraphs
+from conrepair.onnx_passes.computing import GRAPHS, read_from_outside, subgraphs
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
@@ -109,7 +109,8 @@ def written_nodes(border: Border) -> dict[str, onnx_ir.Node]:
 def operands(node: onnx_ir.Node) -> list[onnx_ir.Value]:
     """What a node reads: its inputs, then what graphs in its attributes read from outside."""
     read = [value for value in node.inputs if value is not None]
-    return list(dict.fromkeys([*read, *read_from_outside(node)]))
+    inner = GRAPHS.intersection(item.type for item in node.attributes.values())
+    return list(dict.fromkeys([*read, *(read_from_outside(node) if inner else ())]))
 
 
 def _give_away_stored(graph: onnx_ir.Graph) -> None:

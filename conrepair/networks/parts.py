@@ -11,6 +11,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
 from conrepair.graph.operators import LOGICAL, family
+from conrepair.runtime.words import free_name
 
 Shape = tuple[int, ...] | None
 PAIRS = {
@@ -257,7 +258,8 @@ def nodes_of(
     nodes: list[Node] = []
     previous = ""
     for index, part in enumerate(parts):
-        name = names[0] if index == 0 else _free(f"{names[0]}/{part.native}", taken)
+        name = names[0] if index == 0 else free_name(f"{names[0]}/{part.native}", taken, "#")
+        taken.update([name] if index else [])
         reads = part.reads if part.reads is not None else (PREVIOUS,) if index else range(len(inputs))
         read = (previous if position == PREVIOUS else inputs[position] for position in reads)
         given = tuple(tensor for tensor in read if tensor or part.reads) + (beside if index == 0 else ())
@@ -280,13 +282,3 @@ def nodes_of(
             )
         )
     return nodes
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, numbered if it's another node's."""
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}#{number}"
-    taken.add(free)
-    return free

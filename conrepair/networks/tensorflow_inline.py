@@ -9,6 +9,7 @@ from tensorflow.python.framework import function_def_to_graph
 
 from conrepair.frameworks.tensorflow_tables import CALLS
 from conrepair.networks.tensorflow_pieces import canonical_name
+from conrepair.runtime.words import free_name
 
 
 class _Inliner:
@@ -45,11 +46,7 @@ class _Inliner:
 
     def _name(self, call: str, inner: str) -> str:
         """As it stands in the function, where no other operator is called so."""
-        name = inner if inner not in self.taken else f"{call}/{inner}"
-        number, free = 1, name
-        while free in self.taken:
-            number += 1
-            free = f"{name}_{number}"
+        free = free_name(inner if inner not in self.taken else f"{call}/{inner}", self.taken, "_")
         self.taken.add(free)
         return free
 

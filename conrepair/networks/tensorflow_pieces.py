@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.runtime.following import reached
+from conrepair.data.following import reached
 
 _LIFTED = 1024  # numbers; smaller constants are also sizes and axes, which the framework wants to see
 

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from conrepair.data.following import reached
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.networks.torch_program import Program, attribute_of
 from conrepair.networks.torch_simplify import computed
-from conrepair.runtime.following import reached
 
 _SWITCHES = ("train", "training", "p", "dropout", "dropout_p")  # of operators that are random in training only
 

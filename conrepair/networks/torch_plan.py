@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from torch.fx import Node
 
+from conrepair.data.following import reached
 from conrepair.networks.torch_constants import TorchConstants
-from conrepair.runtime.following import reached
 
 
 def needed(

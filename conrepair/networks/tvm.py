@@ -14,6 +14,7 @@ from conrepair.backends.tvm.capture import load_calls
 from conrepair.backends.tvm.options import BUILD
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.backends.tvm.stepping import Stepping
+from conrepair.data.following import reached
 from conrepair.data.stored_values import to_real, to_stored
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.identity import model_sha256
@@ -21,7 +22,6 @@ from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.networks.network import CompiledKernel, Network, Segment, open_network
 from conrepair.runtime.errors import ModelLoadError
-from conrepair.runtime.following import reached
 from conrepair.runtime.json_file import read_json_text, value_of
 
 

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 _MOST_DIGITS = 8  # of float32
 _NAME = 48  # letters of a name that a person takes in
+
+
+def free_name(name: str, taken: Container[str], mark: str) -> str:
+    """A name that isn't taken: the given one, or that with a number behind it, from 2 on.
+
+    Args:
+        name: The wished one.
+        taken: The others.
+        mark: Stands in front of the number.
+    """
+    numbered = (f"{name}{mark}{number}" for number in itertools.count(2))
+    return name if name not in taken else next(item for item in numbered if item not in taken)
 
 
 def printable(text: str) -> str:

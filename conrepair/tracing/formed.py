@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import onnx
 
+from conrepair.data.following import reached
 from conrepair.forms.all_forms import FORMS, found, in_float64, rewritten, words
 from conrepair.forms.form import Place
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
-from conrepair.runtime.following import reached
 from conrepair.tracing.explaining import explains
 from conrepair.tracing.propagation import Replayed
 from conrepair.tracing.result import Formed

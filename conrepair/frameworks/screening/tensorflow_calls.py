@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from conrepair.data.following import reached
 from conrepair.runtime.bounds import check_expansion
-from conrepair.runtime.following import reached
 
 Place = tuple[str, str]
 """A node: the function that it's in ("" for the graph), and its name."""
