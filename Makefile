@@ -42,8 +42,8 @@ lint: dev
 	$(BIN)/lint-imports
 
 schema: setup
-	$(BIN)/python -m conrepair.config.schema
-	$(BIN)/python -m conrepair.report.schema
+	$(BIN)/python -m conrepair.application.config.schema
+	$(BIN)/python -m conrepair.application.report.schema
 
 mutants: dev
 	$(BIN)/python -m benchmarks.mutants

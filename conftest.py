@@ -74,4 +74,4 @@ def _set_modules_aside() -> None:
 def _jobs_run_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do jobs in this process, but for tests of what only worker processes can show."""
     if request.node.get_closest_marker("workers") is None:
-        monkeypatch.setattr("conrepair.runtime.workers.Lane", HereLane)
+        monkeypatch.setattr("conrepair.ground.runtime.processes.workers.Lane", HereLane)

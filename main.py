@@ -16,7 +16,7 @@ def main() -> int:
             sys.stderr.write("conrepair: its libraries aren't installed. Run `make setup` (or `make run`) first.\n")
             return 2
         os.execv(ENVIRONMENT, [str(ENVIRONMENT), *sys.argv])  # noqa: S606 (our own environment's Python)
-    from conrepair.cli import main as run
+    from conrepair.application.cli import main as run
 
     sys.argv.insert(1, "run")
     return run(default_config=str(HERE / "config.json"))

@@ -206,12 +206,12 @@ def _save(
 
 def measure(kind: str, nodes: int, faults: int) -> dict[str, Any]:
     """Localize one case; seconds of the processor, bytes, and whether the result is right."""
-    from conrepair.data.tensor_spec import TensorSpec
-    from conrepair.frameworks.model import Model
-    from conrepair.localization.localize import localize_networks
-    from conrepair.localization.options import Options
-    from conrepair.networks.network import open_network
-    from conrepair.runtime.files import sha256_of
+    from conrepair.diagnosis.localization.localize import localize_networks
+    from conrepair.diagnosis.localization.options import Options
+    from conrepair.formats.models.model import Model
+    from conrepair.formats.networks.network import open_network
+    from conrepair.ground.data.tensor_spec import TensorSpec
+    from conrepair.ground.runtime.files.whole import sha256_of
 
     with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch:
         folder = Path(scratch)

@@ -24,15 +24,15 @@ import keras
 import numpy as np
 import onnx_ir
 
-from conrepair.frameworks.model import Model
-from conrepair.importer.graph import import_model
+from conrepair.formats.importer.graph import import_model
+from conrepair.formats.models.model import Model
 
 SIZE, CLASSES, SEED = 224, 1000, 20261120
 
 
 def torch_onnx(folder: Path) -> Path:
     """MobileNetV2 of torchvision, exported."""
-    from conrepair.runtime.torchvision import import_torchvision
+    from conrepair.ground.runtime.torchvision import import_torchvision
 
     torchvision = import_torchvision()
     import torch
@@ -49,8 +49,8 @@ def torch_onnx(folder: Path) -> Path:
 
 def keras_onnx(network: Any, folder: Path) -> Path:
     """A Keras network by our converter through tf2onnx."""
-    from conrepair.converters.all_converters import converter
-    from conrepair.frameworks.identity import model_sha256
+    from conrepair.formats.converters.all_converters import converter
+    from conrepair.formats.models.identity import model_sha256
 
     source = folder / "source.keras"
     network.save(source)

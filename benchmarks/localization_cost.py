@@ -29,13 +29,13 @@ import numpy as np
 from benchmarks.common.jobs import JOBS
 from benchmarks.common.making import FOLDED, KEPT
 from benchmarks.common.running import result_of
-from conrepair.data.feeds import DataReference, batches, open_feeds
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
-from conrepair.networks.network import open_network
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.typed import typed
-from conrepair.runtime.workers import Workers
+from conrepair.formats.models.model import Model
+from conrepair.formats.networks.network import open_network
+from conrepair.ground.data.feeds import DataReference, batches, open_feeds
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.files.whole import sha256_of
+from conrepair.ground.runtime.processes.workers import Workers
+from conrepair.ground.runtime.typed import typed
 
 TARGET = 3.0
 _FAST, _LARGE = "mobilenet-v2", "resnet101"
@@ -148,9 +148,9 @@ def measure_memory(folder: Path, **payload: Any) -> dict[str, Any]:
 def _localize(
     payload: Mapping[str, Any], folder: Path, batch: int, advance: Callable[[str], None] = lambda _: None
 ) -> dict[str, float]:
-    from conrepair.localization.fed_model import FedModel
-    from conrepair.localization.models import localize_models
-    from conrepair.localization.options import Options
+    from conrepair.diagnosis.localization.models import localize_models
+    from conrepair.diagnosis.localization.options import Options
+    from conrepair.diagnosis.localization.run.fed_model import FedModel
 
     data = _reference(payload["data"])
     source, target = (

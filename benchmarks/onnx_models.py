@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters.all_converters import converter
-from conrepair.data.tensor_spec import Dimension, TensorSpec
-from conrepair.frameworks.model import Description, Model
-from conrepair.jobs.values import BuildRequest, ConversionStep
-from conrepair.runtime.files import HashedPath, sha256_of
-from conrepair.runtime.typed import typed
-from conrepair.runtime.workers import Job, Success, Workers
-from conrepair.zoo.architectures import select
-from conrepair.zoo.catalog import zoo_model
+from conrepair.application.jobs.values import BuildRequest, ConversionStep
+from conrepair.formats.converters.all_converters import converter
+from conrepair.formats.models.model import Description, Model
+from conrepair.ground.data.tensor_spec import Dimension, TensorSpec
+from conrepair.ground.runtime.files.whole import HashedPath, sha256_of
+from conrepair.ground.runtime.processes.workers import Job, Success, Workers
+from conrepair.ground.runtime.typed import typed
+from conrepair.ground.zoo.architectures import select
+from conrepair.ground.zoo.catalog import zoo_model
 
 __all__ = ["Origin", "attention_encoder", "made", "origins", "recurrent_network"]
 
@@ -104,12 +104,14 @@ def made(origin: Origin, folder: Path, workers: Workers) -> tuple[Model, Descrip
         inputs=origin.inputs,
         initialize="as-built" if weights else "variance-preserving",
     )
-    job = Job("conrepair.jobs.description:build", {"request": request}, folder / "built", timeout=_TIMEOUT)
+    job = Job(
+        "conrepair.application.jobs.description:build", {"request": request}, folder / "built", timeout=_TIMEOUT
+    )
     model, about = _run(job, workers)
     for name in origin.via:
         step = converter(name)
         told = {"model": model, "step": ConversionStep.of(step, step.complete({})), "inputs": about.inputs}
-        job = Job("conrepair.jobs.conversion:convert", told, folder / name, step.needs, _TIMEOUT)
+        job = Job("conrepair.application.jobs.conversion:convert", told, folder / name, step.needs, _TIMEOUT)
         model, about = _run(job, workers)
     return model, about
 

@@ -26,18 +26,18 @@ import numpy.typing as npt
 from benchmarks.common.jobs import JOBS
 from benchmarks.common.measured import made_by
 from benchmarks.onnx_models import Origin, made, origins
-from conrepair.converters.all_converters import converter
-from conrepair.converters.onnx_keras_onnx2keras import lambda_layers, make_network
-from conrepair.data.binding import bind_inputs
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.frameworks.builders import calibration_inputs
-from conrepair.frameworks.model import Model
-from conrepair.jobs.values import ConversionStep
-from conrepair.metrics.tensors import compare_tensors
-from conrepair.runtime.errors import InferenceError
-from conrepair.runtime.typed import typed
-from conrepair.runtime.workers import Failure, Job, Success, Workers
+from conrepair.application.jobs.values import ConversionStep
+from conrepair.formats.converters.all_converters import converter
+from conrepair.formats.converters.onnx_keras_onnx2keras import lambda_layers, make_network
+from conrepair.formats.models.builders import calibration_inputs
+from conrepair.formats.models.model import Model
+from conrepair.ground.data.binding import bind_inputs
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.metrics.tensors import compare_tensors
+from conrepair.ground.runtime.errors import InferenceError
+from conrepair.ground.runtime.processes.workers import Failure, Job, Success, Workers
+from conrepair.ground.runtime.typed import typed
+from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
 
 Array = npt.NDArray[Any]
 
@@ -97,7 +97,7 @@ def _rows(title: str, origin: Origin, folder: Path, workers: Workers) -> Iterato
         options = step.complete(chosen)
         target = folder / str(number)
         told = {"model": model, "step": ConversionStep.of(step, options), "inputs": about.inputs}
-        outcome = _call("conrepair.jobs.conversion:convert", told, target, workers)
+        outcome = _call("conrepair.application.jobs.conversion:convert", told, target, workers)
         payload = {"model": asdict(model), "inputs": asdict(about)["inputs"], "pixels": origin.pixels}
         payload |= {"options": options, "file": None}
         failure, seconds = "", None
@@ -142,8 +142,8 @@ def measure(_: Path, **payload: Any) -> dict[str, Any]:
         "error" (relative L2, the largest of all outputs), "ratio" (of the seconds of a batch), "transposes" in the
         TensorFlow graph, "lambdas", "seconds" of the conversion if it happened here.
     """
-    from conrepair.frameworks.keras import load_keras, spec_of
-    from conrepair.frameworks.onnx import OnnxRunnable
+    from conrepair.formats.keras.load.framework import load_keras, spec_of
+    from conrepair.formats.onnx.load.framework import OnnxRunnable
 
     source = typed(Model, payload["model"])
     specs = tuple(typed(TensorSpec, spec) for spec in payload["inputs"])

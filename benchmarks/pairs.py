@@ -26,12 +26,12 @@ from benchmarks.attention.networks import build
 from benchmarks.attention.samples import samples
 from benchmarks.attention.spec import networks, writing_of
 from benchmarks.common.running import SEEDS
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.localization.activations import Activations
-from conrepair.localization.alignment import Alignment, align
-from conrepair.networks.network import open_network
+from conrepair.diagnosis.localization.align.alignment import Alignment, align
+from conrepair.diagnosis.localization.run.activations import Activations
+from conrepair.formats.models.identity import model_sha256
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.formats.networks.network import open_network
 
 _WRONG = 0.003  # of all pairs
 _COUNT = 4  # samples

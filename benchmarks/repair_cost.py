@@ -24,11 +24,11 @@ from benchmarks.common.jobs import JOBS
 from benchmarks.common.making import FOLDED
 from benchmarks.common.running import result_of
 from benchmarks.common.target import Data, made_target, subject
-from conrepair.localization.models import localize_models
-from conrepair.localization.options import Options
-from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.repair import repair_models
-from conrepair.runtime.workers import Workers
+from conrepair.diagnosis.localization.models import localize_models
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.repairs.options import RepairOptions
+from conrepair.diagnosis.repairs.repair import repair_models
+from conrepair.ground.runtime.processes.workers import Workers
 
 SECONDS, RATIO = 30.0, 3.0
 _MODEL = "mobilenet-v2"

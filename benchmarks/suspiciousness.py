@@ -13,7 +13,7 @@ import time
 import numpy as np
 import scipy.stats
 
-from conrepair.metrics.kruskal import kruskal_wallis
+from conrepair.ground.metrics.kruskal import kruskal_wallis
 
 _SHAPE = (112, 112, 32)
 _SAMPLES = 15

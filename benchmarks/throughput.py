@@ -32,20 +32,20 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.common.jobs import JOBS
-from conrepair.config.model import DatasetConfig
-from conrepair.data.pictures.named_recipes import named_recipe
-from conrepair.data.pictures.photos import read_photo_folder
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
-from conrepair.jobs.values import BuildRequest, ConversionStep, RunRequest
-from conrepair.pipeline.from_config import resolve_dataset
-from conrepair.pipeline.photos import PhotoRoom
-from conrepair.report.row_paths import placed, resolved_in
-from conrepair.runtime.files import HashedPath, sha256_of
-from conrepair.runtime.store import Store
-from conrepair.runtime.typed import typed
-from conrepair.runtime.workers import Job, Success, Workers
-from conrepair.zoo.catalog import zoo_model, zoo_photos
+from conrepair.application.config.model import DatasetConfig
+from conrepair.application.jobs.values import BuildRequest, ConversionStep, RunRequest
+from conrepair.application.pipeline.from_config import resolve_dataset
+from conrepair.application.pipeline.photos import PhotoRoom
+from conrepair.application.report.row_paths import placed, resolved_in
+from conrepair.formats.models.model import Model
+from conrepair.ground.data.pictures.named_recipes import named_recipe
+from conrepair.ground.data.pictures.photos import read_photo_folder
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.files.store import Store
+from conrepair.ground.runtime.files.whole import HashedPath, sha256_of
+from conrepair.ground.runtime.processes.workers import Job, Success, Workers
+from conrepair.ground.runtime.typed import typed
+from conrepair.ground.zoo.catalog import zoo_model, zoo_photos
 
 TARGET = 0.85
 
@@ -103,7 +103,7 @@ def _measure(
         dataset = resolve_dataset(DatasetConfig(folder=str(folder)), folder)
         data = photos.reference(dataset, recipe.spatial)
         payload = {"request": RunRequest(model=model, data=data, recipe=recipe, batch_size=batch_size)}
-        value = worker_value(workers, "conrepair.jobs.execution:execute", payload, room / kind)
+        value = worker_value(workers, "conrepair.application.jobs.execution:execute", payload, room / kind)
         photos.wait()
         seconds[kind] = float(value["run_seconds"])
     return seconds
@@ -147,7 +147,7 @@ def _bare_onnxruntime(model: Model) -> Callable[[Any], Any]:
 def _bare_torch(model: Model) -> Callable[[Any], Any]:
     import torch
 
-    from conrepair.frameworks.torch import load_module
+    from conrepair.formats.torch.load.framework import load_module
 
     module = load_module(model)
 
@@ -168,13 +168,13 @@ def mobilenets(room: Path, workers: Workers) -> dict[str, Model]:
         weights=HashedPath(str(weights), sha256_of(weights)),
         inputs=(TensorSpec("", ("batch", 3, 224, 224), "float32"),),
     )
-    value = worker_value(workers, "conrepair.jobs.description:build", {"request": request}, built)
+    value = worker_value(workers, "conrepair.application.jobs.description:build", {"request": request}, built)
     source = placed(typed(Model, value["model"]), resolved_in(built))
     converted = room / "converted"
     converted.mkdir()
     step = ConversionStep("torch-onnx-script", {"opset": 17, "fold_constants": True}, {})
     payload = {"model": source, "step": step, "inputs": value["description"]["inputs"]}
-    worker_value(workers, "conrepair.jobs.conversion:convert", payload, converted)
+    worker_value(workers, "conrepair.application.jobs.conversion:convert", payload, converted)
     path = converted / "model.onnx"
     return {"onnxruntime": Model("onnx", str(path), sha256_of(path)), "torch": source}
 

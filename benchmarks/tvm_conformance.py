@@ -30,13 +30,13 @@ from onnx import numpy_helper
 from benchmarks.common.jobs import JOBS
 from benchmarks.common.measured import made_by
 from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
-from conrepair.backends.tvm.import_onnx import definite_onnx, relax_of_onnx
-from conrepair.backends.tvm.runnable import arrays_of
-from conrepair.backends.tvm.settings import BuildContext, steps_of
-from conrepair.backends.tvm.target import parse_target
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.runtime.files import write_text
-from conrepair.runtime.workers import Failure, Job, Workers
+from conrepair.formats.tvm.import_onnx import definite_onnx, relax_of_onnx
+from conrepair.formats.tvm.runnable import arrays_of
+from conrepair.formats.tvm.settings import BuildContext, steps_of
+from conrepair.formats.tvm.target import parse_target
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.files.whole import write_text
+from conrepair.ground.runtime.processes.workers import Failure, Job, Workers
 
 OUTCOMES = ("passed", "constant", "wrong", "unsupported", "crashed")
 _AT_ONCE = 20

@@ -30,9 +30,9 @@ import numpy as np
 
 from benchmarks.common.jobs import JOBS
 from benchmarks.throughput import mobilenets, worker_value
-from conrepair.frameworks.model import Model
-from conrepair.runtime.typed import typed
-from conrepair.runtime.workers import Workers
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.processes.workers import Workers
+from conrepair.ground.runtime.typed import typed
 
 OVERHEAD_TARGET, SPEED_TARGET = 0.05, 3.0
 TARGETS = ("llvm", "llvm -mcpu=native")
@@ -108,7 +108,7 @@ def _compiled(
     import tvm
     from tvm import relax
 
-    from conrepair.backends.tvm.backend import BACKEND
+    from conrepair.formats.tvm.backend import BACKEND
 
     record = BACKEND.compile(model, options, 1, folder)
     module = tvm.runtime.load_module(str(folder / record["library"]))

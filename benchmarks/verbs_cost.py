@@ -115,8 +115,8 @@ def make_pair(folder: Path) -> dict[str, Any]:
     import onnx
 
     from benchmarks.common.making import FOLDED, make
-    from conrepair.frameworks.model import Model
-    from conrepair.runtime.files import sha256_of
+    from conrepair.formats.models.model import Model
+    from conrepair.ground.runtime.files.whole import sha256_of
 
     (folder / "made").mkdir()
     side = make(folder / "made", model="mobilenet-v2", samples=4)["sides"][FOLDED]

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
         repair,
         trace,
     )
-    from conrepair.evaluate.verdict import Verdict
-    from conrepair.frameworks.model import Description
-    from conrepair.generate.generated import Generated
-    from conrepair.report.built import Built
-    from conrepair.report.result import AuditResult
-    from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
-    from conrepair.report.tracing.folder import TracedModel
-    from conrepair.runtime.errors import ConrepairError
+    from conrepair.application.report.built import Built
+    from conrepair.application.report.result import AuditResult
+    from conrepair.application.report.results import Compared, Converted, Executed, Localized, Repaired
+    from conrepair.application.report.tracing.folder import TracedModel
+    from conrepair.formats.models.model import Description
+    from conrepair.ground.runtime.errors import ConrepairError
+    from conrepair.laboratory.generate.generated import Generated
+    from conrepair.verdicts.evaluate.verdict import Verdict
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,14 +58,14 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "AuditResult": "report.result",
-    "Built": "report.built",
-    "ConrepairError": "runtime.errors",
-    "Description": "frameworks.model",
-    "Generated": "generate.generated",
-    "TracedModel": "report.tracing.folder",
-    "Verdict": "evaluate.verdict",
-} | dict.fromkeys(("Compared", "Converted", "Executed", "Localized", "Repaired"), "report.results")
+    "AuditResult": "application.report.result",
+    "Built": "application.report.built",
+    "ConrepairError": "ground.runtime.errors",
+    "Description": "formats.models.model",
+    "Generated": "laboratory.generate.generated",
+    "TracedModel": "application.report.tracing.folder",
+    "Verdict": "verdicts.evaluate.verdict",
+} | dict.fromkeys(("Compared", "Converted", "Executed", "Localized", "Repaired"), "application.report.results")
 
 # ONNX Runtime would leave an identifier in the user's cache and send events, from when it's imported.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

@@ -13,7 +13,7 @@ if not sys.flags.safe_path and sys.path[0] == _HERE != _HOME:
     # What PYTHONPATH names is there once more.
     del sys.path[0]
 
-from conrepair.cli import main  # noqa: E402 (behind that)
+from conrepair.application.cli import main  # noqa: E402 (behind that)
 
 if __name__ == "__main__":
     sys.exit(main())

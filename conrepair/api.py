@@ -14,24 +14,34 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conrepair.intake.arguments import flag
-from conrepair.intake.arguments import path as a_path
-from conrepair.runtime.errors import UsageError
-from conrepair.runtime.scratch import SCRATCH, scratch_folder
-from conrepair.verbs.generate import OneByOne
-from conrepair.verbs.option import takes
-from conrepair.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Loaded, Localize, Repair
-from conrepair.verbs.trace import Trace
+from conrepair.application.verbs.generate import OneByOne
+from conrepair.application.verbs.option import takes
+from conrepair.application.verbs.options import (
+    Build,
+    Compare,
+    Convert,
+    Execute,
+    Inputs,
+    Inspect,
+    Loaded,
+    Localize,
+    Repair,
+)
+from conrepair.application.verbs.trace import Trace
+from conrepair.ground.intake.arguments import flag
+from conrepair.ground.intake.arguments import path as a_path
+from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
 
 if TYPE_CHECKING:  # what a verb needs is imported when it's called: a program that names this module starts at once
     import numpy.typing as npt
 
-    from conrepair.frameworks.model import Description
-    from conrepair.generate.generated import Generated
-    from conrepair.report.built import Built
-    from conrepair.report.result import AuditResult
-    from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
-    from conrepair.report.tracing.folder import TracedModel
+    from conrepair.application.report.built import Built
+    from conrepair.application.report.result import AuditResult
+    from conrepair.application.report.results import Compared, Converted, Executed, Localized, Repaired
+    from conrepair.application.report.tracing.folder import TracedModel
+    from conrepair.formats.models.model import Description
+    from conrepair.laboratory.generate.generated import Generated
 
 __all__ = [
     "audit",
@@ -60,7 +70,7 @@ def compare(options: Compare) -> Compared:
     Raises:
         ConrepairError: if a model or the data is unusable, with what to do.
     """
-    from conrepair.pipeline.pair import compare_pair, pair_of
+    from conrepair.application.pipeline.pair import compare_pair, pair_of
 
     with _Opened(options) as opened:
         done = compare_pair(pair_of(options, opened.given, shown=True), opened.session)
@@ -79,7 +89,7 @@ def localize(options: Localize) -> Localized:
     Raises:
         ConrepairError: if a model or the data is unusable, with what to do.
     """
-    from conrepair.pipeline.pair import localize_pair, pair_of
+    from conrepair.application.pipeline.pair import localize_pair, pair_of
 
     with _Opened(options) as opened:
         pair = pair_of(options, opened.given, shown=True)  # a result is an object that may be saved
@@ -96,7 +106,7 @@ def repair(options: Repair) -> Repaired:
     Raises:
         ConrepairError: if a model can't be loaded or looked into; with an output also where it can't be edited.
     """
-    from conrepair.pipeline.pair import pair_of, repair_pair
+    from conrepair.application.pipeline.pair import pair_of, repair_pair
 
     with _Opened(options) as opened:
         done = repair_pair(pair_of(options, opened.given), opened.session)
@@ -113,8 +123,8 @@ def convert(options: Convert) -> Converted:
     Raises:
         ConrepairError: if there's no route, or nothing came of it.
     """
-    from conrepair.pipeline.settings import conversion_settings
-    from conrepair.pipeline.single import conversion_of, convert_model
+    from conrepair.application.pipeline.settings import conversion_settings
+    from conrepair.application.pipeline.single import conversion_of, convert_model
 
     with _Opened(options) as opened:
         subject, notes = conversion_of(options, opened.given)
@@ -134,9 +144,9 @@ def build(options: Build) -> Built:
     Raises:
         ConrepairError: if an option is wrong, or it can't be compiled.
     """
-    from conrepair.pipeline.from_config import named_choice
-    from conrepair.pipeline.single import build_of
-    from conrepair.pipeline.stages.compilation import build_model
+    from conrepair.application.pipeline.from_config import named_choice
+    from conrepair.application.pipeline.single import build_of
+    from conrepair.application.pipeline.stages.compilation import build_model
 
     compiler = named_choice("tvm", options.compiler, Path.cwd())
     with _Opened(options) as opened:
@@ -158,8 +168,8 @@ def execute(options: Execute) -> Executed:
     Raises:
         ConrepairError: if it can't be run.
     """
-    from conrepair.pipeline.options import backend_of
-    from conrepair.pipeline.single import execute_model, execution_of
+    from conrepair.application.pipeline.options import backend_of
+    from conrepair.application.pipeline.single import execute_model, execution_of
 
     backend = options.backend
     if options.tvm is not None and backend != "tvm":
@@ -183,7 +193,7 @@ def inputs(options: Inputs) -> dict[str, npt.NDArray[Any]]:
     """
     import numpy as np
 
-    from conrepair.pipeline.single import check_inputs_file, inputs_of, model_inputs, save_inputs
+    from conrepair.application.pipeline.single import check_inputs_file, inputs_of, model_inputs, save_inputs
 
     if options.output is not None:
         check_inputs_file(Path(options.output).absolute(), force=False)
@@ -203,9 +213,9 @@ def inspect(options: Inspect) -> Description:
     Raises:
         ConrepairError: if it can't be loaded.
     """
-    from conrepair.intake.models import model_file
-    from conrepair.pipeline.declared_inputs import input_specs
-    from conrepair.pipeline.described import read_file
+    from conrepair.application.pipeline.declared_inputs import input_specs
+    from conrepair.application.pipeline.described import read_file
+    from conrepair.ground.intake.models import model_file
 
     declared = input_specs(options.inputs)
     with _Opened(options) as opened:
@@ -225,7 +235,7 @@ def trace(options: Trace) -> TracedModel:
     Raises:
         ConrepairError: if the model isn't ONNX, can't be run or searched, or a system doesn't exist.
     """
-    from conrepair.pipeline.systems.tracing import trace_file
+    from conrepair.application.pipeline.systems.tracing import trace_file
 
     with _Opened(options) as opened:
         return opened.kept(trace_file(options, opened.session, opened.given))
@@ -241,12 +251,12 @@ def generated(options: OneByOne) -> Iterator[Generated]:
     Raises:
         ConrepairError: if no network can be so.
     """
-    from conrepair.campaigns.generate_material import material_files, material_of
-    from conrepair.campaigns.narrowing import element_types, support_of
-    from conrepair.generate.checks import check_wishes
-    from conrepair.generate.functions import Functions, named
-    from conrepair.generate.generated import each_generated
-    from conrepair.runtime.progress import ProgressDisplay
+    from conrepair.application.campaigns.generate_material import material_files, material_of
+    from conrepair.application.campaigns.narrowing import element_types, support_of
+    from conrepair.ground.runtime.shown.progress import ProgressDisplay
+    from conrepair.laboratory.generate.checks import check_wishes
+    from conrepair.laboratory.generate.functions import Functions, named
+    from conrepair.laboratory.generate.generated import each_generated
 
     wishes, opset = options.wishes, options.opset
     files = material_files(options.learn, options.grown_from, Path.cwd())
@@ -270,9 +280,9 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
     Raises:
         ConrepairError: if the configuration is wrong.
     """
-    from conrepair.config.legacy.read import load_for_run
-    from conrepair.config.load import parse_config
-    from conrepair.pipeline.audit import run_and_write
+    from conrepair.application.config.legacy.read import load_for_run
+    from conrepair.application.config.load import parse_config
+    from conrepair.application.pipeline.audit import run_and_write
 
     quiet = flag("quiet", quiet)
     if isinstance(config, Mapping):
@@ -294,7 +304,7 @@ class _Opened:
         self._in_process, self._quiet = options.in_process, not options.progress
 
     def __enter__(self) -> _Opened:
-        from conrepair.engine.session import Session
+        from conrepair.application.engine.session import Session
 
         room = self._stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
         self._work = contextlib.ExitStack()

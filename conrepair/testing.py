@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 
 from conrepair.api import localize, trace
-from conrepair.intake.arguments import path
+from conrepair.ground.intake.arguments import path
+from conrepair.ground.runtime.errors import InferenceError
+from conrepair.ground.runtime.path_text import fitting_name
+from conrepair.ground.runtime.words import shortened
 from conrepair.pytest_plugin import REPORTS
-from conrepair.runtime.errors import InferenceError
-from conrepair.runtime.path_text import fitting_name
-from conrepair.runtime.words import shortened
 
 __all__ = ["LocalizeOptions", "TraceOptions", "assert_equivalent", "assert_exact"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conrepair.data.pictures.recipe import Recipe
-    from conrepair.data.tensor_spec import TensorSpec
-    from conrepair.report.results import Localized
-    from conrepair.report.tracing.folder import TracedModel
+    from conrepair.application.report.results import Localized
+    from conrepair.application.report.tracing.folder import TracedModel
+    from conrepair.ground.data.pictures.recipe import Recipe
+    from conrepair.ground.data.tensor_spec import TensorSpec
 
 _LINES, _WIDTH = 10, 200
 

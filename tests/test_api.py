@@ -18,10 +18,10 @@ from documents import document
 from localized import WEIGHTS, Variant
 
 import conrepair
-from conrepair.evaluate.verdict import Verdict
-from conrepair.frameworks.registry import framework
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.registry import framework
+from conrepair.ground.runtime.files.whole import sha256_of
 from conrepair.testing import assert_equivalent
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 LAYER = next(iter(WEIGHTS))
 
@@ -268,7 +268,7 @@ def test_an_import_costs_nothing_and_rooms_don_t_hide_verbs() -> None:
     code = (
         "import sys, conrepair; loaded = set(sys.modules)\n"
         "assert not {'numpy', 'pydantic', 'rich', 'onnx', 'conrepair.api'} & loaded, loaded\n"
-        "import conrepair.localization.models, conrepair.repairs.result\n"
+        "import conrepair.diagnosis.localization.models, conrepair.diagnosis.repairs.result\n"
         "assert callable(conrepair.localize) and callable(conrepair.repair)\n"
         "assert sorted(conrepair.__all__) == conrepair.__all__\n"
     )

@@ -13,9 +13,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from conrepair.cli import main
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.outside.environments import ENVIRONMENTS
+from conrepair.application.cli import main
+from conrepair.ground.runtime.files.whole import sha256_of
+from conrepair.ground.runtime.outside.environments import ENVIRONMENTS
 
 HEAVY = {"numpy", "onnx", "onnxruntime", "pydantic", "rich", "scipy", "tensorflow", "torch", "tvm"}
 
@@ -52,7 +52,7 @@ def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_help_imports_no_library() -> None:
     """`--help` answers at once because nothing heavy is imported (a benchmark has the time)."""
-    code = f"import sys, conrepair.cli; print(sorted({HEAVY!r} & set(sys.modules)))"
+    code = f"import sys, conrepair.application.cli; print(sorted({HEAVY!r} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
 
@@ -178,7 +178,7 @@ def test_a_library_that_is_not_installed(
     net: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich.table", None)
-    monkeypatch.delitem(sys.modules, "conrepair.cli.commands.inspect", raising=False)
+    monkeypatch.delitem(sys.modules, "conrepair.application.cli.commands.inspect", raising=False)
     assert main(["inspect", str(net)]) == 2
     assert capsys.readouterr().err.startswith(
         f"conrepair: the library rich.table isn't installed for {sys.executable}"

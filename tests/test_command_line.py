@@ -18,17 +18,17 @@ import pytest
 from onnx import numpy_helper
 
 from conrepair import api
-from conrepair.cli import main
-from conrepair.cli.main import command_line
-from conrepair.cli.parser import Parser
-from conrepair.cli.reference import python_options, reference
-from conrepair.config.generate import GenerateConfig
-from conrepair.config.model import AuditConfig
-from conrepair.evaluate.tolerance import Tolerance
-from conrepair.generate.wishes import Wishes
-from conrepair.verbs.generate import Generate, Networks, OneByOne
-from conrepair.verbs.option import Options
-from conrepair.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair
+from conrepair.application.cli import main
+from conrepair.application.cli.main import command_line
+from conrepair.application.cli.parser import Parser
+from conrepair.application.cli.reference import python_options, reference
+from conrepair.application.config.generate import GenerateConfig
+from conrepair.application.config.model import AuditConfig
+from conrepair.application.verbs.generate import Generate, Networks, OneByOne
+from conrepair.application.verbs.option import Options
+from conrepair.application.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair
+from conrepair.laboratory.generate.wishes import Wishes
+from conrepair.verdicts.evaluate.tolerance import Tolerance
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "command-line.md"
@@ -126,12 +126,14 @@ def test_each_verb_has_examples_that_parse_and_whole_sentences(name: str) -> Non
 
 
 def test_the_page_in_docs_is_made_of_the_parser() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference(command_line()), "python -m conrepair.cli.reference"
+    assert PAGE.read_text(encoding="utf-8") == reference(command_line()), (
+        "python -m conrepair.application.cli.reference"
+    )
 
 
 def test_the_page_of_python_has_each_option() -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    assert page == python_options(page), "python -m conrepair.cli.reference"
+    assert page == python_options(page), "python -m conrepair.application.cli.reference"
 
 
 def setting_of(key: str) -> Any:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.cli import main
-from conrepair.cli.commands.completion import script_of
-from conrepair.cli.main import command_line
+from conrepair.application.cli import main
+from conrepair.application.cli.commands.completion import script_of
+from conrepair.application.cli.main import command_line
 
 BASH = shutil.which("bash")
 

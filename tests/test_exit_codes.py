@@ -18,12 +18,12 @@ from onnx import TensorProto, helper
 from PIL import Image
 from two_files import save_pair
 
-from conrepair.cli.commands import doctor
-from conrepair.cli.commands import execute as execute_command
-from conrepair.cli.main import command_line, main
-from conrepair.evaluate.verdict import Verdict
-from conrepair.report.result import Row
-from conrepair.report.results import Executed
+from conrepair.application.cli.commands import doctor
+from conrepair.application.cli.commands import execute as execute_command
+from conrepair.application.cli.main import command_line, main
+from conrepair.application.report.result import Row
+from conrepair.application.report.results import Executed
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 DAMAGED = "can't be loaded"
 STOPS = "invalid indice found"  # ONNX Runtime's words for an index out of bounds

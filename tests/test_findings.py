@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 
 from benchmarks.fuzz.findings import FINDINGS, NOTES, page
-from conrepair.cases.case import read
-from conrepair.frameworks.onnx_files.file import nodes_of
-from conrepair.report.fuzz.folder import REPRODUCE, read_finding
-from conrepair.report.schema import schema_of, schema_path, schema_text
+from conrepair.application.report.fuzz.folder import REPRODUCE, read_finding
+from conrepair.application.report.schema import schema_of, schema_path, schema_text
+from conrepair.formats.onnx.load.file import nodes_of
+from conrepair.laboratory.cases.case import read
 
 _ROOT = Path(__file__).parents[1]
 _FOLDERS = sorted(path.parent for path in FINDINGS.glob("*/finding.json"))

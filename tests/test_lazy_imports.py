@@ -17,11 +17,11 @@ _NET = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 4] x) => (float[n, 
 @pytest.mark.parametrize(
     "module",
     [
-        "conrepair.cli.commands.audit",
-        "conrepair.cli.commands.inspect",
-        "conrepair.cli.commands.localize",
-        "conrepair.cli.commands.repair",
-        "conrepair.report.result",
+        "conrepair.application.cli.commands.audit",
+        "conrepair.application.cli.commands.inspect",
+        "conrepair.application.cli.commands.localize",
+        "conrepair.application.cli.commands.repair",
+        "conrepair.application.report.result",
     ],
 )
 def test_the_process_that_hands_out_jobs_imports_nothing_that_does_them(module: str) -> None:
@@ -32,27 +32,30 @@ def test_the_process_that_hands_out_jobs_imports_nothing_that_does_them(module: 
 
 def test_a_file_of_onnx_is_inspected_with_onnx_alone(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(_NET), tmp_path / "net.onnx")
-    code = "import sys; from conrepair.cli import main; main(sys.argv[1:]); sys.exit(' '.join(sys.modules))"
+    code = (
+        "import sys; from conrepair.application.cli import main; main(sys.argv[1:]); sys.exit(' '.join(sys.modules))"
+    )
     words = [sys.executable, "-c", code, "inspect", "net.onnx"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert "Relu 1" in done.stdout
     imported = set(done.stderr.splitlines()[-1].split())
     assert "onnx" in imported
-    assert not imported & {*_SLOW[2:], "conrepair.config.model", "conrepair.pipeline.run"}
+    assert not imported & {*_SLOW[2:], "conrepair.application.config.model", "conrepair.application.pipeline.run"}
 
 
 _LIBRARIES = {"ml_dtypes", "numpy", "platformdirs", "pydantic", "rich"}
 _ROOMS = {
-    *("cli", "verbs", "intake", "pipeline", "engine", "report", "runtime", "data", "frameworks", "graph", "metrics"),
+    *("cli", "verbs", "intake", "pipeline", "engine", "report", "runtime", "data", "models", "graph", "metrics"),
     *("evaluate", "judging", "truth", "operators", "localization", "repairs", "backends", "converters", "zoo"),
+    *("onnx", "torch", "tvm"),  # what is read of files without a library, and options
     *("generate", "tracing"),  # words of options
     "jobs",  # what they're asked for, and what they return
 }
 _LEFT = {
-    "conrepair.jobs.execution",
-    "conrepair.converters.all_converters",
-    "conrepair.repairs.patch",
-    "conrepair.backends.tvm.build",
+    "conrepair.application.jobs.execution",
+    "conrepair.formats.converters.all_converters",
+    "conrepair.diagnosis.repairs.patch",
+    "conrepair.formats.tvm.build",
     "unittest",
 }
 
@@ -63,11 +66,12 @@ _LEFT = {
         (
             "import conrepair.api",
             set(),
-            {"api", "evaluate", "frameworks", "generate", "intake", "runtime", "tracing", "verbs"},
+            {"evaluate", "generate", "intake", "models", "runtime", "tracing", "verbs"},
         ),
-        ("from conrepair.cli import main; main(['compare', 'net.onnx', 'net.onnx'])", _LIBRARIES, _ROOMS),
+        ("from conrepair.application.cli import main; main(['compare', 'net.onnx', 'net.onnx'])", _LIBRARIES, _ROOMS),
         (
-            "import conrepair.cli.commands.audit, conrepair.pipeline.audit, conrepair.pipeline.stages.looked",
+            "import conrepair.application.cli.commands.audit, conrepair.application.pipeline.audit; "
+            "import conrepair.application.pipeline.stages.looked",
             _LIBRARIES,
             {*_ROOMS, "config", "crowd", "networks"},
         ),
@@ -82,7 +86,7 @@ def test_what_a_verb_may_load_where_it_hands_out_jobs(
     words, variables = [sys.executable, "-c", code], os.environ | {"CONREPAIR_CACHE": ""}
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=variables)
     loaded = set(done.stderr.splitlines()[-1].split())
-    assert {name.split(".")[1] for name in loaded if name.startswith("conrepair.")} <= rooms
+    assert {name.split(".")[2] for name in loaded if name.startswith("conrepair.") and name.count(".") > 1} <= rooms
     assert not loaded & {*_LEFT, *_SLOW} - libraries
     others = {name.partition(".")[0] for name in loaded} - {"conrepair", *sys.stdlib_module_names}
     small = {"annotated_types", "pydantic_core", "typing_extensions", "typing_inspection"}
@@ -97,8 +101,8 @@ def test_the_package_itself_imports_next_to_nothing() -> None:
 
 def test_a_worker_loads_sympy_only_where_sizes_are_computed() -> None:
     code = (
-        "import sys; from conrepair.runtime.worker_process import prepare_libraries; prepare_libraries(); "
-        "import onnx_ir; print('mpmath' in sys.modules); "
+        "import sys; from conrepair.ground.runtime.processes.worker_process import prepare_libraries; "
+        "prepare_libraries(); import onnx_ir; print('mpmath' in sys.modules); "
         "print(onnx_ir.SymbolicDim('n') + 1, onnx_ir.SymbolicDim('max(2, 3)').evaluate({}), 'mpmath' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -106,8 +110,8 @@ def test_a_worker_loads_sympy_only_where_sizes_are_computed() -> None:
 
 
 def test_a_job_that_measures_rounding_names_no_faults() -> None:
-    code = "import sys, conrepair.jobs.localization; print(*sys.modules)"
+    code = "import sys, conrepair.application.jobs.localization; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "conrepair.judging.measured" in loaded
-    assert not loaded & {"conrepair.localization.localize", "conrepair.editors.open_editor", "PIL"}
+    assert "conrepair.verdicts.judging.measured" in loaded
+    assert not loaded & {"conrepair.diagnosis.localization.localize", "conrepair.formats.editing.open_editor", "PIL"}

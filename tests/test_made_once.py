@@ -7,9 +7,9 @@ from pathlib import Path
 import made_once
 import pytest
 
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
-from conrepair.runtime.errors import UsageError
+from conrepair.formats.models.model import Model
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.errors import UsageError
 
 
 class Maker:

@@ -10,11 +10,11 @@ import pytest
 from onnx import TensorProto
 
 import conrepair
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.evaluate.compare import compare_outputs
-from conrepair.evaluate.run import HeldRun
-from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import Verdict
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.verdicts.evaluate.compare import compare_outputs
+from conrepair.verdicts.evaluate.run import HeldRun
+from conrepair.verdicts.evaluate.tolerance import Tolerance
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 KINDS = ["BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E5M2", "INT4", "UINT4"]
 

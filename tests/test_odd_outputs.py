@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import conrepair
-from conrepair.evaluate.verdict import Verdict
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 

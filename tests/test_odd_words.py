@@ -15,10 +15,10 @@ import pytest
 from onnx import numpy_helper
 
 from conrepair import api
-from conrepair.cli import main
-from conrepair.frameworks.identity import model_sha256
-from conrepair.runtime.errors import UsageError
-from conrepair.runtime.workers import ENDED, Failure, Job, Workers
+from conrepair.application.cli import main
+from conrepair.formats.models.identity import model_sha256
+from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.processes.workers import ENDED, Failure, Job, Workers
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from conrepair.runtime.libraries import EXTRAS, Extra
+from conrepair.ground.runtime.libraries import EXTRAS, Extra
 
 ROOT = Path(__file__).parents[1]
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)$", re.MULTILINE)

@@ -13,11 +13,11 @@ import onnx
 import pytest
 from onnx.parser import parse_model
 
-from conrepair.cli import main
-from conrepair.cli.main import command_line
-from conrepair.cli.shared import time_limit
-from conrepair.cli.surroundings import check_surroundings, refused_by_system
-from conrepair.runtime.errors import UsageError
+from conrepair.application.cli import main
+from conrepair.application.cli.main import command_line
+from conrepair.application.cli.shared import time_limit
+from conrepair.application.cli.surroundings import check_surroundings, refused_by_system
+from conrepair.ground.runtime.errors import UsageError
 
 
 def run(words: list[str], shell: str = "") -> subprocess.CompletedProcess[str]:
@@ -129,9 +129,9 @@ def test_weights_that_are_nearly_all_hole_take_no_longer_than_is_allowed(
 
 
 HELD = """
-import sys, conrepair.runtime.deadline as deadline
-from conrepair.cli import main
-from conrepair.cli.commands import inspect as inspect_command
+import sys, conrepair.ground.runtime.processes.deadline as deadline
+from conrepair.application.cli import main
+from conrepair.application.cli.commands import inspect as inspect_command
 deadline._GRACE_SECONDS = 0.2
 inspect_command.inspect = lambda options: sum(range(10**15))
 sys.argv += ["inspect", sys.argv[0], "--timeout", "0.2"]
@@ -140,9 +140,9 @@ sys.exit(main())
 
 
 CALLED = """
-import sys, conrepair.runtime.deadline as deadline
-from conrepair.cli import main
-from conrepair.cli.commands import inspect as inspect_command
+import sys, conrepair.ground.runtime.processes.deadline as deadline
+from conrepair.application.cli import main
+from conrepair.application.cli.commands import inspect as inspect_command
 deadline._GRACE_SECONDS = 0.0
 inspect_command.inspect = lambda options: sum(range(10**8))
 print("goes on after", main(["inspect", sys.argv[0], "--timeout", "0.01"]))

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import conrepair
-from conrepair.evaluate.verdict import Verdict
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 TEXTS = ("setosa", "versicolor", "virginica")
 Make = Callable[..., Path]

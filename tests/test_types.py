@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from conrepair.application.verbs.options import Localize
 from conrepair.testing import LocalizeOptions
-from conrepair.verbs.options import Localize
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = """

@@ -7,17 +7,17 @@ import inspect
 import pytest
 
 MODULES = (
-    "conrepair.evaluate.compare",
-    "conrepair.evaluate.run",
-    "conrepair.localization.input_relation",
-    "conrepair.localization.options",
-    "conrepair.localization.result",
-    "conrepair.metrics.statistics",
-    "conrepair.metrics.tensors",
-    "conrepair.repairs.conversion.result",
-    "conrepair.repairs.result",
-    "conrepair.report.localization.advice",
-    "conrepair.report.result",
+    "conrepair.verdicts.evaluate.compare",
+    "conrepair.verdicts.evaluate.run",
+    "conrepair.diagnosis.localization.recipes.input_relation",
+    "conrepair.diagnosis.localization.options",
+    "conrepair.diagnosis.localization.result",
+    "conrepair.ground.metrics.statistics",
+    "conrepair.ground.metrics.tensors",
+    "conrepair.diagnosis.repairs.conversion.result",
+    "conrepair.diagnosis.repairs.result",
+    "conrepair.application.report.localization.advice",
+    "conrepair.application.report.result",
 )
 MANY = 7
 

@@ -13,7 +13,7 @@ import ragged_networks
 from onnx_networks import drawn, written
 
 import conrepair
-from conrepair.evaluate.verdict import Verdict
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 Make = Callable[..., Path]
 

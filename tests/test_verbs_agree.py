@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper, parser
 
 import conrepair
-from conrepair.evaluate.verdict import Verdict
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 NETWORK = """
 <ir_version: 8, opset_import: ["" : 13]>

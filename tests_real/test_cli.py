@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from stand_in_environment import MAKES_IT
 
-from conrepair.cli.main import main
-from conrepair.runtime.outside.environments import ENVIRONMENTS, Environment
+from conrepair.application.cli.main import main
+from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, Environment
 
 
 def test_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    python = tmp_path / "python"  # tests_real/runtime/outside/test_environments.py has a real one
+    python = tmp_path / "python"  # tests_real/ground/runtime/outside/test_environments.py has a real one
     python.write_text(f"#!/bin/sh\n{MAKES_IT}")
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))

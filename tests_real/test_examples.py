@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conrepair.cli.main import command_line
-from conrepair.cli.parser import check_rest
-from conrepair.report.saved import read_result
+from conrepair.application.cli.main import command_line
+from conrepair.application.cli.parser import check_rest
+from conrepair.application.report.saved import read_result
 
 ROOT = Path(__file__).resolve().parents[1]
 

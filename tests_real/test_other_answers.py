@@ -13,7 +13,7 @@ import pytest
 import small_models as small
 from PIL import Image
 
-from conrepair.cli import main
+from conrepair.application.cli import main
 
 PAGE = Path(__file__).parents[1] / "docs" / "my-model-gives-other-answers.md"
 COMMANDS = re.findall(r"^conrepair (.*?)  # ends with (\d)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)

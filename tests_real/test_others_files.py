@@ -14,10 +14,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from conrepair.cli import main
-from conrepair.cli.main import command_line
-from conrepair.cli.parser import Parser
-from conrepair.runtime.listing import LIST
+from conrepair.application.cli import main
+from conrepair.application.cli.main import command_line
+from conrepair.application.cli.parser import Parser
+from conrepair.ground.runtime.files.listing import LIST
 
 PAIR = "net.onnx scaled.onnx --samples 4"
 NETWORKS = "--nodes 2 --operators Add,Relu --dtypes float32 -n 2"

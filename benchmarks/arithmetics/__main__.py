@@ -35,7 +35,7 @@ from benchmarks.arithmetics.rounding import ARITHMETICS
 from benchmarks.arithmetics.tables import is_wrong, tables
 from benchmarks.arithmetics.trial import Trial
 from benchmarks.common.running import SEEDS, named_cases
-from conrepair.engine.fingerprint import code_fingerprint
+from conrepair.application.engine.fingerprint import code_fingerprint
 
 _KEPT = Path("generated/benchmarks/arithmetics")
 _ORDER = 1

@@ -20,9 +20,9 @@ from benchmarks.families.pictures import MEAN, STD, pictures
 from benchmarks.rightness import sequences
 from benchmarks.rightness.families import inputs_of
 from benchmarks.rightness.families import network as drawn
-from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.model import Factory
-from conrepair.zoo.catalog import zoo_model
+from conrepair.formats.models.factories import call_factory
+from conrepair.formats.models.model import Factory
+from conrepair.ground.zoo.catalog import zoo_model
 
 __all__ = ["FAINT", "PRETRAINED", "SAMPLES", "UNFOLDED", "WHOLE", "Network", "exported", "network"]
 

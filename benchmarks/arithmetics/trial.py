@@ -19,7 +19,7 @@ from benchmarks.arithmetics.devices import Computed, Device, Given, Missing
 from benchmarks.arithmetics.faults import Fault, faulty
 from benchmarks.arithmetics.networks import network
 from benchmarks.arithmetics.prepared import Prepared, exactly, export, part_exactly, relative
-from conrepair.runtime.errors import ConrepairError
+from conrepair.ground.runtime.errors import ConrepairError
 
 __all__ = ["ABOVE", "Trial"]
 

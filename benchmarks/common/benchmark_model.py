@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.ground.data.tensor_spec import TensorSpec
 
 __all__ = ["LARGE", "MIDDLE", "SMALL", "BenchmarkModel"]
 

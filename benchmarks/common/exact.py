@@ -8,8 +8,8 @@ from typing import Any
 import onnx
 
 from benchmarks.common.plain_graph import Array
-from conrepair.metrics.tensors import compare_tensors
-from conrepair.truth.referees import OnnxReference
+from conrepair.ground.metrics.tensors import compare_tensors
+from conrepair.verdicts.truth.referees import OnnxReference
 
 __all__ = ["difference", "in_float32", "in_float64"]
 

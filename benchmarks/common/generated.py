@@ -17,8 +17,8 @@ from benchmarks.common.judged import JudgedRow
 from benchmarks.common.lanes import run_all
 from benchmarks.common.rows import read_rows
 from benchmarks.common.running import SEEDS, add_case_options, named_cases
-from conrepair.engine.fingerprint import code_fingerprint
-from conrepair.runtime.workers import Job, Outcome, Workers
+from conrepair.application.engine.fingerprint import code_fingerprint
+from conrepair.ground.runtime.processes.workers import Job, Outcome, Workers
 
 __all__ = ["add_generated_options", "case_of", "chosen_generated", "run_generated", "run_judged"]
 

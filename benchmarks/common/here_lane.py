@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime import workers
-from conrepair.runtime.user_modules import offer_folders
-from conrepair.runtime.worker_process import run_job
+from conrepair.ground.runtime.processes import workers
+from conrepair.ground.runtime.processes.worker_process import run_job
+from conrepair.ground.runtime.user_modules import offer_folders
 
 __all__ = ["HereLane"]
 

@@ -11,11 +11,11 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.common.here_lane import HereLane
-from conrepair.cli import main
-from conrepair.data.feeds import DataReference
-from conrepair.localization.result import Localization
-from conrepair.runtime import workers
-from conrepair.runtime.typed import typed
+from conrepair.application.cli import main
+from conrepair.diagnosis.localization.result import Localization
+from conrepair.ground.data.feeds import DataReference
+from conrepair.ground.runtime.processes import workers
+from conrepair.ground.runtime.typed import typed
 
 __all__ = ["VERBS", "Answer", "ask", "ask_of", "localization"]
 

@@ -29,8 +29,8 @@ JOBS = {
         "benchmarks.trace.plants:run",
         "benchmarks.tvm_conformance:judge",
         "benchmarks.tvm_cost:measure",
-        "conrepair.jobs.description:build",
-        "conrepair.jobs.conversion:convert",
-        "conrepair.jobs.execution:execute",
+        "conrepair.application.jobs.description:build",
+        "conrepair.application.jobs.conversion:convert",
+        "conrepair.application.jobs.execution:execute",
     )
 }

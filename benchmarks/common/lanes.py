@@ -6,7 +6,7 @@ import concurrent.futures
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from conrepair.runtime.workers import Job, Outcome, Workers
+from conrepair.ground.runtime.processes.workers import Job, Outcome, Workers
 
 __all__ = ["run_all"]
 

@@ -16,8 +16,8 @@ from benchmarks.common.exact import difference, in_float32, in_float64
 from benchmarks.common.in_process import ask_of, localization
 from benchmarks.common.plain_graph import Array
 from benchmarks.common.target import Data, UnfitError, finite, side_of, told
-from conrepair.frameworks.model import Model
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["LEAST_EFFECT", "RIGHT", "SAMPLES", "located", "located_sides", "rounding_of", "saved", "unfit"]
 

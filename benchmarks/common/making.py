@@ -13,23 +13,23 @@ import numpy as np
 from benchmarks.common import drawn_networks, networks
 from benchmarks.common.digits import read_digits
 from benchmarks.common.models import MODELS, BenchmarkModel
-from conrepair.converters.all_converters import converter
-from conrepair.converters.torch_onnx import export_names, symbolic_axes
-from conrepair.data.pictures.decode import decode_picture
-from conrepair.data.pictures.named_recipes import named_recipe
-from conrepair.data.pictures.photos import read_photo_folder
-from conrepair.data.pictures.recipe import apply_numeric, apply_spatial
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.builders import build_from_factory, calibration_inputs
-from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.model import Factory, Model
-from conrepair.frameworks.registry import framework
-from conrepair.jobs.conversion import convert as run_converter
-from conrepair.jobs.values import ConversionStep
-from conrepair.runtime.files import sha256_of, whole_output
-from conrepair.runtime.typed import typed
-from conrepair.zoo.catalog import zoo_model, zoo_photos
-from conrepair.zoo.packages import cache_folder
+from conrepair.application.jobs.conversion import convert as run_converter
+from conrepair.application.jobs.values import ConversionStep
+from conrepair.formats.converters.all_converters import converter
+from conrepair.formats.converters.torch_onnx import export_names, symbolic_axes
+from conrepair.formats.models.builders import build_from_factory, calibration_inputs
+from conrepair.formats.models.factories import call_factory
+from conrepair.formats.models.model import Factory, Model
+from conrepair.formats.models.registry import framework
+from conrepair.ground.data.pictures.decode import decode_picture
+from conrepair.ground.data.pictures.named_recipes import named_recipe
+from conrepair.ground.data.pictures.photos import read_photo_folder
+from conrepair.ground.data.pictures.recipe import apply_numeric, apply_spatial
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.files.whole import sha256_of, whole_output
+from conrepair.ground.runtime.typed import typed
+from conrepair.ground.zoo.catalog import zoo_model, zoo_photos
+from conrepair.ground.zoo.packages import cache_folder
 
 __all__ = ["FOLDED", "KEPT", "OWN", "build", "convert", "made", "make", "photo_inputs", "side_of", "unfolded"]
 
@@ -134,7 +134,7 @@ def unfolded(model: Model, folder: Path) -> Model:
     """With BatchNormalization as nodes of their own, which that exporter only keeps for training."""
     import torch
 
-    from conrepair.frameworks.torch import TorchRunnable
+    from conrepair.formats.torch.load.framework import TorchRunnable
 
     folder.mkdir()
     path = folder / "model.onnx"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from benchmarks.common.benchmark_model import LARGE, MIDDLE, SMALL, BenchmarkModel
 from benchmarks.common.drawn import drawn
 from benchmarks.common.networks import FEATURES, STEPS, TOKENS, WORDS
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.zoo.architectures import select
-from conrepair.zoo.catalog import zoo_model
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.zoo.architectures import select
+from conrepair.ground.zoo.catalog import zoo_model
 
 __all__ = [
     "DEVELOPMENT_SEEDS",

@@ -10,8 +10,8 @@ import onnx.inliner
 import onnx_ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
-from conrepair.onnx_passes.fold_constants import fold_constants
-from conrepair.onnx_passes.infer_shapes import infer_shapes
+from conrepair.formats.onnx.passes.fold_constants import fold_constants
+from conrepair.ground.onnx_graphs.infer_shapes import infer_shapes
 
 __all__ = ["REWRITINGS"]
 

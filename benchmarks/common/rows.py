@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.common.cases import Case
-from conrepair.evaluate.verdict import Verdict
-from conrepair.runtime.files import whole_output
-from conrepair.runtime.workers import Outcome, Success
+from conrepair.ground.runtime.files.whole import whole_output
+from conrepair.ground.runtime.processes.workers import Outcome, Success
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 __all__ = ["FAILED", "CaseRow", "disagreements", "read_rows", "row_of", "write_rows"]
 

@@ -15,8 +15,8 @@ from benchmarks.common.jobs import JOBS
 from benchmarks.common.lanes import run_all
 from benchmarks.common.models import MODELS, models_of
 from benchmarks.common.sides import Sides
-from conrepair.converters.all_converters import converter
-from conrepair.runtime.workers import Job, Outcome, Success, Workers
+from conrepair.formats.converters.all_converters import converter
+from conrepair.ground.runtime.processes.workers import Job, Outcome, Success, Workers
 
 __all__ = [
     "SEEDS",

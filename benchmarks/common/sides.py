@@ -10,9 +10,9 @@ from typing import Any
 from benchmarks.common.lanes import run_all
 from benchmarks.common.making import FOLDED, KEPT, OWN
 from benchmarks.common.models import MODELS
-from conrepair.converters.all_converters import CONVERTERS, converter
-from conrepair.runtime.reach import OPEN
-from conrepair.runtime.workers import Job, Success, Workers
+from conrepair.formats.converters.all_converters import CONVERTERS, converter
+from conrepair.ground.runtime.processes.reach import OPEN
+from conrepair.ground.runtime.processes.workers import Job, Success, Workers
 
 __all__ = ["KERAS", "SAVEDMODEL", "TFLITE", "Conversion", "Sides", "conversions"]
 

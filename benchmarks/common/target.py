@@ -19,17 +19,17 @@ from benchmarks.common.unfit import UnfitError
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.inject_file import has_place, inject_file
-from conrepair.data.feeds import DataReference, batches, open_feeds
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.localization.fed_model import FedModel
-from conrepair.localization.result import LocatedFault
-from conrepair.metrics.tensors import compare_tensors
-from conrepair.onnx_passes.files import load, save
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.typed import typed
+from conrepair.diagnosis.localization.result import LocatedFault
+from conrepair.diagnosis.localization.run.fed_model import FedModel
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.formats.onnx.passes.files import load, save
+from conrepair.ground.data.feeds import DataReference, batches, open_feeds
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.metrics.tensors import compare_tensors
+from conrepair.ground.runtime.files.whole import sha256_of
+from conrepair.ground.runtime.typed import typed
+from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
 
 __all__ = [
     "AGREE",

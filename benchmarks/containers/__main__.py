@@ -25,8 +25,8 @@ from benchmarks.common.jobs import JOBS
 from benchmarks.containers.canaries import FORMATS
 from benchmarks.containers.kernel import leave_landlock_out
 from benchmarks.containers.trial import trial
-from conrepair.runtime.confinement import CONFINED, OPEN
-from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
+from conrepair.ground.runtime.processes.confinement import CONFINED, OPEN
+from conrepair.ground.runtime.processes.workers import Failure, Job, Outcome, Success, Workers
 
 _BATCH, _IN_PROCESS = 100, "in-process"
 _SECONDS = 600.0

@@ -6,7 +6,7 @@ import ctypes
 import errno
 import struct
 
-from conrepair.runtime import landlock
+from conrepair.ground.runtime.processes import landlock
 
 __all__ = ["leave_landlock_out"]
 

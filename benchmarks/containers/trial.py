@@ -16,11 +16,11 @@ import numpy as np
 
 from benchmarks.containers.canaries import NOTE, Canary, canary_of
 from benchmarks.containers.disguises import disguised_archive, flipped
-from conrepair.data.tensors import read_tensors
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.outlines.outline import describe_unrun
-from conrepair.frameworks.registry import framework
-from conrepair.runtime.errors import ConrepairError
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.outline import describe_unrun
+from conrepair.formats.models.registry import framework
+from conrepair.ground.data.tensors import read_tensors
+from conrepair.ground.runtime.errors import ConrepairError
 
 __all__ = ["trial"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from conrepair.graph.layer_graph import Array
+from conrepair.ground.graph.layer_graph import Array
 
 __all__ = ["audit_of"]
 

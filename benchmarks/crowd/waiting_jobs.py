@@ -6,8 +6,8 @@ import os
 import time
 from typing import Any
 
-from conrepair.crowd import there
-from conrepair.runtime.workers import Job, Outcome, Success
+from conrepair.application.crowd import there
+from conrepair.ground.runtime.processes.workers import Job, Outcome, Success
 
 SECONDS = "CONREPAIR_WAITING_SECONDS"
 

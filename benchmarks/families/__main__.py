@@ -25,7 +25,7 @@ from benchmarks.common.rows import read_rows
 from benchmarks.families.cases import plan
 from benchmarks.families.rows import FamilyRow
 from benchmarks.families.tables import tables
-from conrepair.engine.fingerprint import code_fingerprint
+from conrepair.application.engine.fingerprint import code_fingerprint
 
 _TIMEOUT = 300.0
 _KEPT = Path("generated/benchmarks/families")

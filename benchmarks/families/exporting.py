@@ -14,8 +14,8 @@ import onnx
 from benchmarks.common.making import convert
 from benchmarks.common.target import side_of
 from benchmarks.families.architecture import Architecture, Array
-from conrepair.frameworks.model import Model
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["INT8", "ROUTES", "SOURCES", "TOOLS", "export", "format_of", "model_of", "source_of", "tflite_of_onnx"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.families.architecture import Array, Fault, Writing
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["calibrated", "configured", "drawn_keras", "input_as", "keras_layers", "layer_as", "numbers", "written"]
 

@@ -19,11 +19,11 @@ from benchmarks.families.architecture import Architecture, Array, Fault
 from benchmarks.families.architectures import architecture
 from benchmarks.families.exporting import INT8, TOOLS, export, format_of, model_of, source_of
 from benchmarks.families.tflite_file import open_tflite, write_tflite
-from conrepair.data.feeds import DataReference
-from conrepair.editors.open_editor import open_editor
-from conrepair.frameworks.model import Model
-from conrepair.runtime.errors import ConrepairError
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.models.model import Model
+from conrepair.ground.data.feeds import DataReference
+from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["SEEN", "Made", "make"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.ground.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["scales_of", "scores_of", "sums_of"]
 

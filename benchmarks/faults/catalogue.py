@@ -8,7 +8,7 @@ from functools import cache
 
 import benchmarks.faults
 from benchmarks.faults.fault import Fault
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["faults"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.faults.fault import Fault, Native
-from conrepair.editors.editor import Editor
-from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.ground.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["everywhere"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conrepair.editors.editor import Editor
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["Fault", "Native"]
 

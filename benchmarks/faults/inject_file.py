@@ -11,14 +11,14 @@ import numpy as np
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.noting import new_layers, noted
-from conrepair.editors.editor import NotEditableError
-from conrepair.editors.open_editor import open_editor
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Array
-from conrepair.onnx_passes.verify import relative_error
-from conrepair.runtime.files import make_folder
+from conrepair.formats.editing.editor import NotEditableError
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.formats.onnx.passes.verify import relative_error
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import Array
+from conrepair.ground.runtime.files.whole import make_folder
 
 __all__ = ["ATTEMPTS", "LEAST_EFFECT", "FileInjection", "has_place", "inject_file"]
 

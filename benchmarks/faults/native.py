@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.faults.fault import Native
 from benchmarks.faults.steps import Step, insert
-from conrepair.editors.editor import Editor
-from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.ground.graph.layer_graph import Array, Attribute, LayerGraph, Node
 
 __all__ = [
     "ACTIVATIONS",

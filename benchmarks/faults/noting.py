@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conrepair.editors.editor import Editor
-from conrepair.editors.open_editor import open_editor
-from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.layer_graph import Node
 
 __all__ = ["new_layers", "noted"]
 

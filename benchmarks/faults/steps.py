@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.editors.editor import Editor
-from conrepair.editors.operation import NotEditableError, Operation
-from conrepair.graph.layer_graph import Array, Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.formats.editing.operation import NotEditableError, Operation
+from conrepair.ground.graph.layer_graph import Array, Node
 
 __all__ = ["Step", "insert"]
 

@@ -15,8 +15,8 @@ import onnx
 from benchmarks.fuzz.damage import damaged_archive, damaged_bytes, damaged_json, damaged_message
 from benchmarks.fuzz.seeds import FORMATS
 from benchmarks.fuzz.values import odd_text, odd_whole
-from conrepair.cli.main import command_line
-from conrepair.cli.parser import Parser, path_kind
+from conrepair.application.cli.main import command_line
+from conrepair.application.cli.parser import Parser, path_kind
 
 __all__ = ["SORTS", "Prepared", "prepare"]
 
@@ -174,7 +174,7 @@ def _recipe(sort: str, draw: random.Random, seeds: Path, room: Path) -> Prepared
 
 
 def _patch(sort: str, draw: random.Random, seeds: Path, room: Path) -> Prepared:
-    from conrepair.frameworks.identity import model_sha256
+    from conrepair.formats.models.identity import model_sha256
 
     value = json.loads((seeds / "patch.json").read_text()) | {"target_sha256": model_sha256(seeds / "net.onnx")}
     value["edits"] = draw.sample(value["edits"], 1)

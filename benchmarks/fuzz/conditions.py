@@ -25,14 +25,14 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import conrepair
-from conrepair.cases.case import Case
-from conrepair.cases.reduce import Budget, reduce
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import Runnable
-from conrepair.fuzz.looking import SUSPECT, look
-from conrepair.runtime.errors import UsageError
-from conrepair.systems import ort
-from conrepair.systems.system import Setting, System
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.runnable import Runnable
+from conrepair.ground.runtime.errors import UsageError
+from conrepair.laboratory.cases.case import Case
+from conrepair.laboratory.cases.reduce import Budget, reduce
+from conrepair.laboratory.fuzz.looking import SUSPECT, look
+from conrepair.laboratory.systems import ort
+from conrepair.laboratory.systems.system import Setting, System
 
 _FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 _INTEGERS = {TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8}

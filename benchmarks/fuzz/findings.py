@@ -9,10 +9,10 @@ import json
 import sys
 from pathlib import Path
 
-from conrepair.fuzz.finding import Finding
-from conrepair.report.csv_text import plain
-from conrepair.report.fuzz.folder import read_finding
-from conrepair.report.verdict_table import markdown_table
+from conrepair.application.report.csv_text import plain
+from conrepair.application.report.fuzz.folder import read_finding
+from conrepair.application.report.verdict_table import markdown_table
+from conrepair.laboratory.fuzz.finding import Finding
 
 FINDINGS = Path(__file__).parents[2] / "tests_found" / "findings"
 NOTES = FINDINGS / "notes.json"

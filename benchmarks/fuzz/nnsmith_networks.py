@@ -11,12 +11,12 @@ from pathlib import Path
 import onnx
 
 from benchmarks.generate.nnsmith_process import NNSmith
-from conrepair.campaigns.fuzz_networks import FuzzNetwork, parts
-from conrepair.generate.generated import ABOUT, INPUTS, MODEL
-from conrepair.runtime.executor import Executor
-from conrepair.runtime.files import write_json
-from conrepair.runtime.progress import ProgressDisplay
-from conrepair.verbs.fuzz import Fuzz
+from conrepair.application.campaigns.fuzz_networks import FuzzNetwork, parts
+from conrepair.application.verbs.fuzz import Fuzz
+from conrepair.ground.runtime.files.whole import write_json
+from conrepair.ground.runtime.processes.executor import Executor
+from conrepair.ground.runtime.shown.progress import ProgressDisplay
+from conrepair.laboratory.generate.generated import ABOUT, INPUTS, MODEL
 
 __all__ = ["NNSmithNetworks"]
 

@@ -33,17 +33,17 @@ from benchmarks.faults.inject_file import inject_file
 from benchmarks.fuzz.planted_page import BOUND, BOUNDS, ROUNDING, ROUNDINGS, SHARE, SHARES, Compared, Row, page
 from benchmarks.fuzz.scaled import Scale, blended, in_own_types, scale_of, scaled
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
-from conrepair.cases.case import Array, Case
-from conrepair.editors.editor import NotEditableError
-from conrepair.editors.open_editor import open_editor
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.fuzz.looking import SUSPECT, UNJUDGED, Looked, look, looked_at
-from conrepair.fuzz.suspicion import REFUSED
-from conrepair.fuzz.trial import Trial
-from conrepair.generate.running import RefusedError, run
-from conrepair.runtime.errors import ConrepairError
-from conrepair.systems.registry import entry
+from conrepair.formats.editing.editor import NotEditableError
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.models.identity import model_sha256
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.laboratory.cases.case import Array, Case
+from conrepair.laboratory.fuzz.looking import SUSPECT, UNJUDGED, Looked, look, looked_at
+from conrepair.laboratory.fuzz.suspicion import REFUSED
+from conrepair.laboratory.fuzz.trial import Trial
+from conrepair.laboratory.generate.running import RefusedError, run
+from conrepair.laboratory.systems.registry import entry
 
 _PLAIN, _ALL, _TVM = entry("ort-none"), entry("ort-all"), entry("tvm-O3")
 _TRIES = 8  # faults of a network

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.faults.catalogue import faults
-from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED
-from conrepair.fuzz.suspicion import REFUSED
+from conrepair.laboratory.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED
+from conrepair.laboratory.fuzz.suspicion import REFUSED
 
 __all__ = ["BOUND", "BOUNDS", "ROUNDING", "ROUNDINGS", "SHARE", "SHARES", "Compared", "Row", "page"]
 

@@ -24,13 +24,13 @@ import onnx
 from onnx import helper, numpy_helper
 
 import conrepair
-from conrepair.cases.case import Case
-from conrepair.cases.reduce import Budget, Found, reduce
-from conrepair.generate.running import RefusedError, run
-from conrepair.runtime.words import shortened
-from conrepair.tracing.exact_side import ACCURACY
-from conrepair.truth.bound import Analysis
-from conrepair.truth.judging import distances, judge
+from conrepair.ground.runtime.words import shortened
+from conrepair.laboratory.cases.case import Case
+from conrepair.laboratory.cases.reduce import Budget, Found, reduce
+from conrepair.laboratory.generate.running import RefusedError, run
+from conrepair.laboratory.tracing.exact_side import ACCURACY
+from conrepair.verdicts.truth.bound import Analysis
+from conrepair.verdicts.truth.judging import distances, judge
 
 Array = np.ndarray[Any, Any]
 _FAR = 0.1

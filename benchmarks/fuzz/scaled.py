@@ -10,11 +10,11 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from conrepair.cases.case import Array, Case
-from conrepair.metrics.ulps import grid_of
-from conrepair.onnx_passes.verify import relative_error
-from conrepair.truth.bound import ACCURACY, Analysis
-from conrepair.truth.judging import distances
+from conrepair.formats.onnx.passes.verify import relative_error
+from conrepair.ground.metrics.ulps import grid_of
+from conrepair.laboratory.cases.case import Array, Case
+from conrepair.verdicts.truth.bound import ACCURACY, Analysis
+from conrepair.verdicts.truth.judging import distances
 
 __all__ = ["Scale", "blended", "in_own_types", "scale_of", "scaled"]
 

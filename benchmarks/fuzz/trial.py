@@ -14,11 +14,11 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.fuzz.cases import prepare
-from conrepair.cli import main
-from conrepair.engine import place, session
-from conrepair.engine.job_table import JOBS
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.workers import Workers
+from conrepair.application.cli import main
+from conrepair.application.engine import place, session
+from conrepair.application.engine.job_table import JOBS
+from conrepair.ground.runtime.files.whole import sha256_of
+from conrepair.ground.runtime.processes.workers import Workers
 
 __all__ = ["Ended", "carry_out", "warm"]
 

@@ -22,14 +22,14 @@ import onnx
 
 from benchmarks.generate.nnsmith_process import NNSmith
 from benchmarks.generate.onnx_draft import draft_of
-from conrepair.generate.blocks import block
-from conrepair.generate.diversity import Diversity
-from conrepair.generate.generated import generated
-from conrepair.generate.graph import Draft
-from conrepair.generate.networks import GeneratedNetwork, NotMadeError
-from conrepair.generate.running import RefusedError, accepted
-from conrepair.generate.support import Probed
-from conrepair.generate.wishes import Wishes
+from conrepair.laboratory.generate.blocks import block
+from conrepair.laboratory.generate.diversity import Diversity
+from conrepair.laboratory.generate.generated import generated
+from conrepair.laboratory.generate.graph import Draft
+from conrepair.laboratory.generate.networks import GeneratedNetwork, NotMadeError
+from conrepair.laboratory.generate.running import RefusedError, accepted
+from conrepair.laboratory.generate.support import Probed
+from conrepair.laboratory.generate.wishes import Wishes
 
 __all__ = ["Rate", "compared"]
 

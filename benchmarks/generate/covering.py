@@ -19,7 +19,7 @@ from typing import Any
 
 import coverage
 
-from conrepair.runtime.torchvision import import_torchvision
+from conrepair.ground.runtime.torchvision import import_torchvision
 
 __all__ = ["AT", "CONVERTERS", "FOUND"]
 
@@ -28,7 +28,7 @@ AT, FOUND = "at", "found.jsonl"
 
 CONVERTERS = {
     "onnx2torch": ("onnx2torch",),
-    "onnx-keras": ("conrepair.importer",),
+    "onnx-keras": ("conrepair.formats.importer",),
     "tvm": ("tvm.relax.frontend.onnx",),
     "tflite-onnx-tf2onnx": ("tf2onnx.tflite_handlers", "tf2onnx.tflite_rewriters", "tf2onnx.tflite_utils"),
 }
@@ -92,13 +92,13 @@ def _import(modules: tuple[str, ...]) -> None:
 
 
 def _taking(name: str) -> Callable[[Path], None]:
-    from conrepair.campaigns.narrowing_targets import NarrowingTarget, target
-    from conrepair.converters.all_converters import converter
-    from conrepair.frameworks.model import Model
+    from conrepair.application.campaigns.narrowing_targets import NarrowingTarget, target
+    from conrepair.formats.converters.all_converters import converter
+    from conrepair.formats.models.model import Model
 
     if name == "tvm":
-        from conrepair.backends.tvm.import_onnx import import_model
-        from conrepair.backends.tvm.options import TvmOptions
+        from conrepair.formats.tvm.import_onnx import import_model
+        from conrepair.formats.tvm.options import TvmOptions
 
         def imported(path: Path) -> None:
             import_model(Model(framework="onnx", path=str(path), sha256=""), 1, TvmOptions())

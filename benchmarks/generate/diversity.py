@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import time
 
-from conrepair.generate.blocks import block
-from conrepair.generate.diversity import Diversity
-from conrepair.generate.forms.form import forms
-from conrepair.generate.networks import GeneratedNetwork
-from conrepair.generate.running import accepted
-from conrepair.generate.support import Probed
-from conrepair.generate.wishes import Wishes
+from conrepair.laboratory.generate.blocks import block
+from conrepair.laboratory.generate.diversity import Diversity
+from conrepair.laboratory.generate.forms.form import forms
+from conrepair.laboratory.generate.networks import GeneratedNetwork
+from conrepair.laboratory.generate.running import accepted
+from conrepair.laboratory.generate.support import Probed
+from conrepair.laboratory.generate.wishes import Wishes
 
 _LIKE_GENCOG = (
     *(

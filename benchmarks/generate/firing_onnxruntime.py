@@ -13,7 +13,7 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
-from conrepair.frameworks.onnx_files.optimizers import OPTIMIZERS
+from conrepair.formats.onnx.load.optimizers import OPTIMIZERS
 
 __all__ = ["ELSEWHERE", "OPTIMIZATIONS", "Optimizer", "fired", "fired_alone"]
 

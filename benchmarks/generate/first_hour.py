@@ -20,14 +20,14 @@ import numpy as np
 import onnx
 
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
-from conrepair.generate.blocks import BLOCK, block
-from conrepair.generate.generated import generated
-from conrepair.generate.judging import difference
-from conrepair.generate.networks import GeneratedNetwork
-from conrepair.generate.running import RefusedError, accepted, run
-from conrepair.generate.support import Probed
-from conrepair.generate.wishes import Wishes
-from conrepair.runtime.files import write_json
+from conrepair.ground.runtime.files.whole import write_json
+from conrepair.laboratory.generate.blocks import BLOCK, block
+from conrepair.laboratory.generate.generated import generated
+from conrepair.laboratory.generate.judging import difference
+from conrepair.laboratory.generate.networks import GeneratedNetwork
+from conrepair.laboratory.generate.running import RefusedError, accepted, run
+from conrepair.laboratory.generate.support import Probed
+from conrepair.laboratory.generate.wishes import Wishes
 
 _SECONDS = 60
 

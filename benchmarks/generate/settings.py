@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import onnx
 
-from conrepair.generate.drawing import Drawing, Fresh
-from conrepair.generate.graph import Draft
-from conrepair.generate.onnx_form import model_of
-from conrepair.generate.ports import NotAllowedError, Operand, Support
-from conrepair.generate.reading import Reading
-from conrepair.generate.running import RefusedError, run
-from conrepair.generate.schemas import dtypes_of, schema_of
-from conrepair.generate.specifications.specification import specifications
-from conrepair.generate.tensors import TensorType
-from conrepair.generate.values.drawn import drawn_values
+from conrepair.laboratory.generate.graph import Draft
+from conrepair.laboratory.generate.onnx_form import model_of
+from conrepair.laboratory.generate.running import RefusedError, run
+from conrepair.laboratory.generate.settings.drawing import Drawing, Fresh
+from conrepair.laboratory.generate.settings.ports import NotAllowedError, Operand, Support
+from conrepair.laboratory.generate.settings.reading import Reading
+from conrepair.laboratory.generate.settings.schemas import dtypes_of, schema_of
+from conrepair.laboratory.generate.settings.tensors import TensorType
+from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair.laboratory.generate.values.drawn import drawn_values
 
 __all__ = ["Case", "accepts", "inside", "read", "stepped"]
 

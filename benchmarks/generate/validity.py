@@ -17,17 +17,17 @@ import numpy as np
 import onnx
 
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
-from conrepair.generate.blocks import BLOCK, block
-from conrepair.generate.diversity import Diversity
-from conrepair.generate.forms.form import forms
-from conrepair.generate.judging import difference
-from conrepair.generate.learned.cases import case_instances
-from conrepair.generate.learned.placing import Learned
-from conrepair.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError
-from conrepair.generate.running import RefusedError, accepted, run
-from conrepair.generate.support import Probed
-from conrepair.generate.values.search import flaw_of
-from conrepair.generate.wishes import Wishes
+from conrepair.laboratory.generate.blocks import BLOCK, block
+from conrepair.laboratory.generate.diversity import Diversity
+from conrepair.laboratory.generate.forms.form import forms
+from conrepair.laboratory.generate.judging import difference
+from conrepair.laboratory.generate.learned.cases import case_instances
+from conrepair.laboratory.generate.learned.placing import Learned
+from conrepair.laboratory.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError
+from conrepair.laboratory.generate.running import RefusedError, accepted, run
+from conrepair.laboratory.generate.support import Probed
+from conrepair.laboratory.generate.values.search import flaw_of
+from conrepair.laboratory.generate.wishes import Wishes
 
 __all__ = ["Checked", "checked", "look_at"]
 

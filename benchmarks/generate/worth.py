@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.generate.validity import Checked, look_at
-from conrepair.generate.blocks import BLOCK, block
-from conrepair.generate.diversity import Diversity
-from conrepair.generate.graph import Draft
-from conrepair.generate.networks import GeneratedNetwork
-from conrepair.generate.running import RefusedError, accepted, run
-from conrepair.generate.support import Probed
-from conrepair.generate.values.drawn import drawn_values
-from conrepair.generate.values.search import flaw_of
-from conrepair.generate.wishes import Wishes
+from conrepair.laboratory.generate.blocks import BLOCK, block
+from conrepair.laboratory.generate.diversity import Diversity
+from conrepair.laboratory.generate.graph import Draft
+from conrepair.laboratory.generate.networks import GeneratedNetwork
+from conrepair.laboratory.generate.running import RefusedError, accepted, run
+from conrepair.laboratory.generate.support import Probed
+from conrepair.laboratory.generate.values.drawn import drawn_values
+from conrepair.laboratory.generate.values.search import flaw_of
+from conrepair.laboratory.generate.wishes import Wishes
 
 __all__ = ["Worth", "worth"]
 

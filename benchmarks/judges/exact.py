@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 
 from benchmarks.common.plain_graph import Array
-from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.truth.bound import ACCURACY, Analysis
-from conrepair.truth.disturbed import disturbed
-from conrepair.truth.judging import judge
+from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
+from conrepair.verdicts.truth.bound import ACCURACY, Analysis
+from conrepair.verdicts.truth.disturbed import disturbed
+from conrepair.verdicts.truth.judging import judge
 
 __all__ = ["BOUND", "ESTIMATE", "Exact", "exact_of"]
 

@@ -15,7 +15,7 @@ from benchmarks.common.running import say, some_workers
 from benchmarks.judges.cases import DIGITS, Case
 from benchmarks.judges.sources import source
 from benchmarks.judges.trial import EITHER, FAULTY, RIGHT
-from conrepair.runtime.workers import Job, Success
+from conrepair.ground.runtime.processes.workers import Job, Success
 
 __all__ = ["Rows", "judged", "made", "read_rows", "word"]
 

@@ -19,7 +19,7 @@ from benchmarks.judges.deep import DEEP
 from benchmarks.judges.network import COUNT, Network
 from benchmarks.judges.shallow import SHALLOW
 from benchmarks.trace.generated import generated
-from conrepair.truth.bound import Analysis
+from conrepair.verdicts.truth.bound import Analysis
 
 __all__ = ["source"]
 
@@ -55,7 +55,7 @@ def _digits(folder: Path, seed: int) -> Network:
 
 
 def _generated(name: str, folder: Path, seed: int) -> Network:
-    """One that `conrepair.generate` draws, of inputs and outputs with one number of samples."""
+    """One that `conrepair.laboratory.generate` draws, of inputs and outputs with one number of samples."""
     for place in range(_TRIES):
         found = generated(f"{GENERATED}/{seed}/{name}/{place}", folder)
         if found is None:

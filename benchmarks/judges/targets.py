@@ -13,7 +13,7 @@ import onnx
 
 from benchmarks.common.plain_graph import Array
 from conrepair import api
-from conrepair.truth.bound import Analysis
+from conrepair.verdicts.truth.bound import Analysis
 
 __all__ = ["Targets"]
 

@@ -22,11 +22,11 @@ from benchmarks.judges.network import Network
 from benchmarks.judges.sources import source
 from benchmarks.judges.targets import Targets
 from conrepair import api
-from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.metrics.tensors import compare_tensors
-from conrepair.truth.bound import Analysis
+from conrepair.formats.models.identity import model_sha256
+from conrepair.formats.models.model import Model
+from conrepair.ground.metrics.tensors import compare_tensors
+from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
+from conrepair.verdicts.truth.bound import Analysis
 
 __all__ = ["EITHER", "FAULTY", "RIGHT", "run"]
 

@@ -32,8 +32,8 @@ from benchmarks.common.rows import read_rows
 from benchmarks.common.running import add_options, chosen_cases, run_cases
 from benchmarks.localization.rows import Row, sums
 from benchmarks.localization.tables import report
-from conrepair.engine.fingerprint import code_fingerprint
-from conrepair.runtime.workers import Outcome, Workers
+from conrepair.application.engine.fingerprint import code_fingerprint
+from conrepair.ground.runtime.processes.workers import Outcome, Workers
 
 _TIMEOUT = 300.0
 

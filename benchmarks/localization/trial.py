@@ -8,9 +8,9 @@ from typing import Any
 
 from benchmarks.common.in_process import ask_of
 from benchmarks.common.target import Data, finite, made_target, measured, subject, told
-from conrepair.evaluate.run import Intent
-from conrepair.localization.models import localize_models
-from conrepair.localization.options import Options
+from conrepair.diagnosis.localization.models import localize_models
+from conrepair.diagnosis.localization.options import Options
+from conrepair.verdicts.evaluate.run import Intent
 
 __all__ = ["run"]
 

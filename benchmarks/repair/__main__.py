@@ -42,8 +42,8 @@ from benchmarks.repair.older.tables import report_older
 from benchmarks.repair.rows import Row
 from benchmarks.repair.sums import sums
 from benchmarks.repair.tables import report
-from conrepair.engine.fingerprint import code_fingerprint
-from conrepair.runtime.workers import Outcome, Workers
+from conrepair.application.engine.fingerprint import code_fingerprint
+from conrepair.ground.runtime.processes.workers import Outcome, Workers
 
 _SECONDS = 240.0
 _BESIDE = 600.0  # seconds that all the rest of a case may take

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from benchmarks.faults.noting import noted
-from conrepair.editors.editor import Editor
-from conrepair.editors.open_editor import open_editor
-from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import Node
-from conrepair.repairs.edits import (
+from conrepair.diagnosis.repairs.edits import (
     AddOutput,
     DropOutput,
     Edit,
@@ -19,7 +15,11 @@ from conrepair.repairs.edits import (
     SetRecipe,
     apply,
 )
-from conrepair.repairs.patch import Patch
+from conrepair.diagnosis.repairs.patch import Patch
+from conrepair.formats.editing.editor import Editor
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.layer_graph import Node
 
 __all__ = ["edited_layers"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.data.feeds import DataReference, batches, open_feeds
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.frameworks.identity import model_files
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.runtime.typed import typed
+from conrepair.formats.models.identity import model_files
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.ground.data.feeds import DataReference, batches, open_feeds
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.typed import typed
+from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
 
 __all__ = ["Agreement", "agreement", "answers", "quantized_tensors", "size"]
 

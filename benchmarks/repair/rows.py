@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.common.cases import INTENDED
 from benchmarks.common.rows import CaseRow
 from benchmarks.repair.scoring import Score, score
-from conrepair.evaluate.verdict import Verdict
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 __all__ = ["Row"]
 

@@ -17,22 +17,22 @@ from benchmarks.common.in_process import ask_of
 from benchmarks.common.target import Data, finite, made_target, measured, side_of, subject, told
 from benchmarks.repair.edited_layers import edited_layers
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
-from conrepair.data.feeds import DataReference
-from conrepair.editors.open_editor import open_editor
-from conrepair.evaluate.run import Intent
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.localization.models import localize_models
-from conrepair.localization.options import Options
-from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.outcomes import PATCH
-from conrepair.repairs.patch import read_patch
-from conrepair.repairs.repair import repair_models
-from conrepair.repairs.result import RepairResult
-from conrepair.runtime.errors import ConrepairError, UsageError
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.typed import typed
+from conrepair.diagnosis.localization.models import localize_models
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.repairs.options import RepairOptions
+from conrepair.diagnosis.repairs.outcomes import PATCH
+from conrepair.diagnosis.repairs.patch import read_patch
+from conrepair.diagnosis.repairs.repair import repair_models
+from conrepair.diagnosis.repairs.result import RepairResult
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.models.identity import model_sha256
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.ground.data.feeds import DataReference
+from conrepair.ground.runtime.errors import ConrepairError, UsageError
+from conrepair.ground.runtime.files.whole import sha256_of
+from conrepair.ground.runtime.typed import typed
+from conrepair.verdicts.evaluate.run import Intent
 
 __all__ = ["repaired", "run"]
 

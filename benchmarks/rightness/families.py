@@ -11,7 +11,7 @@ from torch import nn
 
 from benchmarks.rightness import sequences
 from benchmarks.rightness.layers import Branches, Channels, Residual, Shuffle, activation, conv, inverted
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.ground.data.tensor_spec import TensorSpec
 
 __all__ = ["FAMILIES", "inputs_of", "network"]
 

@@ -20,11 +20,11 @@ from benchmarks.common.making import unfolded
 from benchmarks.common.plain_graph import Array
 from benchmarks.common.target import UnfitError
 from benchmarks.rightness.families import inputs_of
-from conrepair.converters.all_converters import converter
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.builders import build_from_factory, calibration_inputs
-from conrepair.frameworks.model import Model
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.converters.all_converters import converter
+from conrepair.formats.models.builders import build_from_factory, calibration_inputs
+from conrepair.formats.models.model import Model
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["BY_HAND", "UNFOLDED", "feeds_of", "written"]
 

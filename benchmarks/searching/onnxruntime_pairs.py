@@ -16,11 +16,11 @@ import onnx.numpy_helper
 import onnx.parser
 import onnxruntime
 
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.tracing.search.methods.all_methods import METHODS
-from conrepair.tracing.search.objectives import guide, one_sided, relative, scored
-from conrepair.tracing.search.search import run
-from conrepair.tracing.search.space import Space, space_of
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.laboratory.tracing.search.methods.all_methods import METHODS
+from conrepair.laboratory.tracing.search.objectives import guide, one_sided, relative, scored
+from conrepair.laboratory.tracing.search.search import run
+from conrepair.laboratory.tracing.search.space import Space, space_of
 
 Array = np.ndarray[Any, Any]
 _LOOKS = "conditioning"  # it asks one side alone

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.searching.defects import DEFECTS, PLACES, Function
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.tracing.search.objectives import FINDING
-from conrepair.tracing.search.space import Space, space_of
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.laboratory.tracing.search.objectives import FINDING
+from conrepair.laboratory.tracing.search.space import Space, space_of
 
 __all__ = ["Pair", "pair"]
 

@@ -26,7 +26,7 @@ from benchmarks.repair.rows import Row
 from benchmarks.systematic.cases import plan
 from benchmarks.systematic.networks import NETWORKS
 from benchmarks.systematic.tables import named_places, places_of, report, ruled_places
-from conrepair.engine.fingerprint import code_fingerprint
+from conrepair.application.engine.fingerprint import code_fingerprint
 
 _SECONDS = 240.0
 _BESIDE = 900.0  # seconds that all the rest of a case may take

@@ -13,7 +13,7 @@ from benchmarks.common.plain_graph import Array, PlainGraph
 from benchmarks.systematic import edits
 from benchmarks.systematic.edits import Change
 from benchmarks.systematic.formats import FORMATS
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["FAULTS", "SystematicFault"]
 

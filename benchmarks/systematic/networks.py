@@ -18,9 +18,9 @@ from benchmarks.common.making import FOLDED, KEPT, made
 from benchmarks.common.models import MODELS, BenchmarkModel
 from benchmarks.common.plain_graph import PlainGraph
 from benchmarks.common.target import side_of
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
-from conrepair.runtime.files import sha256_of, whole_output
+from conrepair.formats.models.model import Model
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.files.whole import sha256_of, whole_output
 
 __all__ = ["BY_HAND", "NETWORKS", "attention_graph", "attention_of", "dilated", "lstm", "prepared"]
 

@@ -24,7 +24,7 @@ from benchmarks.repair.trial import repaired
 from benchmarks.systematic.cases import ONCE
 from benchmarks.systematic.faults import FAULTS, SystematicFault
 from benchmarks.systematic.networks import attention_graph, attention_of, prepared
-from conrepair.runtime.files import whole_output
+from conrepair.ground.runtime.files.whole import whole_output
 
 __all__ = ["run"]
 

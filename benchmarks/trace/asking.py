@@ -11,7 +11,7 @@ from benchmarks.common.cases import Case
 from benchmarks.common.continuing import run_rows
 from benchmarks.common.generated import add_generated_options, chosen_generated, run_generated
 from benchmarks.common.rows import CaseRow, read_rows
-from conrepair.engine.fingerprint import code_fingerprint
+from conrepair.application.engine.fingerprint import code_fingerprint
 
 __all__ = ["ask"]
 

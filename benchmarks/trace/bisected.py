@@ -28,16 +28,16 @@ from benchmarks.common.generated import case_of
 from benchmarks.trace.asking import ask
 from benchmarks.trace.generated import Generated, generated
 from benchmarks.trace.plants import INTRODUCED, TRIES, UNITS, Row, disturb, plan, seen
-from conrepair.cases.bisection import fewest_that_heal
-from conrepair.forms.all_forms import float64_operators
-from conrepair.graph.layer_graph import Array
-from conrepair.networks.tvm import TvmNetwork
-from conrepair.runtime.errors import ConrepairError
-from conrepair.systems.registry import SYSTEMS
-from conrepair.tracing.exact_side import pieces_of
-from conrepair.tracing.propagation import replay
-from conrepair.truth.bound import ACCURACY, Analysis
-from conrepair.truth.judging import judge
+from conrepair.formats.networks.tvm import TvmNetwork
+from conrepair.ground.forms.all_forms import float64_operators
+from conrepair.ground.graph.layer_graph import Array
+from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.laboratory.cases.bisection import fewest_that_heal
+from conrepair.laboratory.systems.registry import SYSTEMS
+from conrepair.laboratory.tracing.exact_side import pieces_of
+from conrepair.laboratory.tracing.propagation import replay
+from conrepair.verdicts.truth.bound import ACCURACY, Analysis
+from conrepair.verdicts.truth.judging import judge
 
 __all__ = ["Row", "report", "run"]
 

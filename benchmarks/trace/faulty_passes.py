@@ -30,17 +30,17 @@ from benchmarks.common.rows import CaseRow
 from benchmarks.trace.asking import ask
 from benchmarks.trace.generated import Generated, generated
 from benchmarks.trace.planting import MARK, Place, Plant, planted, surveyed
-from conrepair.backends.base import Switch
-from conrepair.backends.tvm.runnable import TvmRunnable
-from conrepair.backends.tvm.switches import switches
-from conrepair.graph.layer_graph import Array
-from conrepair.runtime.errors import ConrepairError
-from conrepair.systems.isolating import isolate
-from conrepair.systems.registry import SYSTEMS
-from conrepair.systems.system import Setting
-from conrepair.tracing.judging import Judged, deviates, deviation_of
-from conrepair.tracing.result import Deviation
-from conrepair.truth.bound import ACCURACY, Analysis
+from conrepair.formats.backends.base import Switch
+from conrepair.formats.tvm.runnable import TvmRunnable
+from conrepair.formats.tvm.switches import switches
+from conrepair.ground.graph.layer_graph import Array
+from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.laboratory.systems.isolating import isolate
+from conrepair.laboratory.systems.registry import SYSTEMS
+from conrepair.laboratory.systems.system import Setting
+from conrepair.laboratory.tracing.judging import Judged, deviates, deviation_of
+from conrepair.laboratory.tracing.result import Deviation
+from conrepair.verdicts.truth.bound import ACCURACY, Analysis
 
 __all__ = ["Row", "plan", "report", "run"]
 

@@ -10,14 +10,14 @@ from random import Random
 
 import onnx
 
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.generate.networks import NotMadeError, made
-from conrepair.generate.ports import Support
-from conrepair.generate.running import accepted
-from conrepair.generate.support import Probed
-from conrepair.generate.wishes import Wishes
-from conrepair.graph.layer_graph import Array
+from conrepair.formats.models.identity import model_sha256
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.layer_graph import Array
+from conrepair.laboratory.generate.networks import NotMadeError, made
+from conrepair.laboratory.generate.running import accepted
+from conrepair.laboratory.generate.settings.ports import Support
+from conrepair.laboratory.generate.support import Probed
+from conrepair.laboratory.generate.wishes import Wishes
 
 __all__ = ["Generated", "generated"]
 

@@ -22,13 +22,13 @@ from onnx.parser import parse_function
 from benchmarks.common.running import say
 from benchmarks.trace.kept import Kept
 from benchmarks.trace.networks import model_of
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.jobs.trace_search import trace
-from conrepair.jobs.trace_values import Compared, Search
-from conrepair.systems.registry import SYSTEMS, entry
-from conrepair.systems.system import Setting, System
-from conrepair.tracing.result import Side
+from conrepair.application.jobs.trace_search import trace
+from conrepair.application.jobs.trace_values import Compared, Search
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.runnable import Array, Runnable
+from conrepair.laboratory.systems.registry import SYSTEMS, entry
+from conrepair.laboratory.systems.system import Setting, System
+from conrepair.laboratory.tracing.result import Side
 
 __all__ = ["FAULTS", "Fault", "reached", "written"]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from benchmarks.common.benchmark_model import BenchmarkModel
 from benchmarks.common.making import FOLDED, made
 from benchmarks.common.models import MODELS
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.zoo.architectures import select
+from conrepair.formats.models.identity import model_sha256
+from conrepair.formats.models.model import Model
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.zoo.architectures import select
 
 __all__ = ["OPERATORS", "REAL", "generated", "model_of", "real"]
 

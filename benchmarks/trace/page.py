@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.trace.kept import Kept
 from benchmarks.trace.networks import OPERATORS
 from benchmarks.trace.search import METHODS, PAIRS, PLAIN, TENTH
-from conrepair.frameworks.runnable import Array
+from conrepair.formats.models.runnable import Array
 
 __all__ = ["found", "page", "ratio"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from conrepair.backends.tvm import build
-from conrepair.backends.tvm.naming import MAIN, bindings_of
-from conrepair.backends.tvm.passes_run import MANDATORY
-from conrepair.backends.tvm.settings import BuildContext, PlacedPass, steps_of
+from conrepair.formats.tvm import build
+from conrepair.formats.tvm.naming import MAIN, bindings_of
+from conrepair.formats.tvm.passes_run import MANDATORY
+from conrepair.formats.tvm.settings import BuildContext, PlacedPass, steps_of
 
 __all__ = ["MARK", "SORTS", "Place", "Plant", "planted", "surveyed"]
 
@@ -20,7 +20,7 @@ Module = Any
 
 CONSTANT, DROPPED, MARK = "wrong constant", "operand dropped", "only sets the stage"
 _ERROR = 1e-2
-_PREFIX = "tensor_"  # of variables that keep their names, whatever else is left out (`conrepair.backends.tvm.naming`)
+_PREFIX = "tensor_"  # of variables that keep their names, whatever else is left out (`conrepair.formats.tvm.naming`)
 _LAST = "RemovePurityChecking"  # behind it there are no calls with results any more
 
 

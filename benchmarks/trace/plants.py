@@ -30,12 +30,12 @@ from benchmarks.common.generated import case_of
 from benchmarks.common.rows import CaseRow
 from benchmarks.trace.asking import ask
 from benchmarks.trace.generated import Generated, generated
-from conrepair.graph.layer_graph import Array
-from conrepair.networks.tvm import TvmNetwork
-from conrepair.systems.registry import SYSTEMS
-from conrepair.tracing.exact_side import pieces_of
-from conrepair.tracing.propagation import replay
-from conrepair.truth.bound import Analysis
+from conrepair.formats.networks.tvm import TvmNetwork
+from conrepair.ground.graph.layer_graph import Array
+from conrepair.laboratory.systems.registry import SYSTEMS
+from conrepair.laboratory.tracing.exact_side import pieces_of
+from conrepair.laboratory.tracing.propagation import replay
+from conrepair.verdicts.truth.bound import Analysis
 
 __all__ = ["INTRODUCED", "TRIES", "UNITS", "Row", "disturb", "plan", "report", "run", "seen"]
 

@@ -16,10 +16,10 @@ from benchmarks.common.running import say
 from benchmarks.trace.kept import Kept
 from benchmarks.trace.networks import REAL, generated, real
 from benchmarks.trace.search import PAIRS, SEEDS, opened
-from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.tracing.search.objectives import guide, scored
-from conrepair.tracing.search.space import Space
-from conrepair.tracing.searching import Sides, search_inputs
+from conrepair.formats.models.runnable import Array, Runnable
+from conrepair.laboratory.tracing.search.objectives import guide, scored
+from conrepair.laboratory.tracing.search.space import Space
+from conrepair.laboratory.tracing.searching import Sides, search_inputs
 
 __all__ = ["rates"]
 

@@ -17,17 +17,17 @@ import numpy as np
 from benchmarks.common.running import say
 from benchmarks.trace.kept import Kept
 from benchmarks.trace.networks import REAL, generated, model_of, real
-from conrepair.frameworks.proto_file import read_proto
-from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.systems.registry import entry
-from conrepair.tracing.exact_side import ExactSide, over_bound
-from conrepair.tracing.search.methods import all_methods
-from conrepair.tracing.search.objectives import guide, relative
-from conrepair.tracing.search.search import run
-from conrepair.tracing.search.space import Part, Space, space_of
-from conrepair.tracing.searching import Sides
-from conrepair.truth.bound import ACCURACY, Analysis
-from conrepair.truth.judging import judge
+from conrepair.formats.models.runnable import Array, Runnable
+from conrepair.formats.onnx.load.proto_file import read_proto
+from conrepair.laboratory.systems.registry import entry
+from conrepair.laboratory.tracing.exact_side import ExactSide, over_bound
+from conrepair.laboratory.tracing.search.methods import all_methods
+from conrepair.laboratory.tracing.search.objectives import guide, relative
+from conrepair.laboratory.tracing.search.search import run
+from conrepair.laboratory.tracing.search.space import Part, Space, space_of
+from conrepair.laboratory.tracing.searching import Sides
+from conrepair.verdicts.truth.bound import ACCURACY, Analysis
+from conrepair.verdicts.truth.judging import judge
 
 __all__ = ["METHODS", "PAIRS", "PLAIN", "SEEDS", "TENTH", "opened", "searched"]
 

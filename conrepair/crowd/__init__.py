@@ -1,1 +1,1 @@
-"""Jobs on many machines: by their names, with their files by hash, on a Dask cluster."""
+"""What other machines load: see `worker`."""

@@ -1,1 +1,1 @@
-"""Random valid networks: operators' specifications, growth, values, and what converters and compilers get wrong."""
+"""Random networks, for programs that measure them."""

@@ -1,1 +1,1 @@
-"""What a person and a machine read of an audit."""
+"""Saved results and tables, as programs read them."""

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper
 
 from benchmarks.common.changes import changes
 from benchmarks.common.plain_graph import PlainGraph
-from conrepair.frameworks.model import Model
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.files.whole import sha256_of
 
 Edit = Callable[[PlainGraph], None]
 

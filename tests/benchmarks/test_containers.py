@@ -14,8 +14,8 @@ from benchmarks.containers.canaries import NOTE, canary_of
 from benchmarks.containers.disguises import disguised_archive
 from benchmarks.containers.trial import trial
 from benchmarks.containers.zip_parts import Ending, Entry, written
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
 
 
 def test_an_archive_without_lies_is_one() -> None:

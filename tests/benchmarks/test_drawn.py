@@ -8,7 +8,7 @@ from benchmarks.common.cases import plan
 from benchmarks.common.drawn import drawn
 from benchmarks.common.making import build
 from benchmarks.common.models import DEVELOPMENT_SEEDS, MODELS, REPORTING_SEEDS, models_of
-from conrepair.frameworks.registry import framework
+from conrepair.formats.models.registry import framework
 
 _SETS = (DEVELOPMENT_SEEDS, REPORTING_SEEDS)
 

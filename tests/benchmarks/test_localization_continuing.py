@@ -14,7 +14,7 @@ from benchmarks.common.cases import Case
 from benchmarks.common.rows import read_rows
 from benchmarks.localization import __main__ as benchmark
 from benchmarks.localization.rows import Row
-from conrepair.runtime.workers import Success
+from conrepair.ground.runtime.processes.workers import Success
 
 _FAULT = {
     "kind": "parameters",

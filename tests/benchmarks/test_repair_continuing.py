@@ -15,7 +15,7 @@ from benchmarks.common.cases import Case
 from benchmarks.common.rows import read_rows
 from benchmarks.repair import __main__ as benchmark
 from benchmarks.repair.rows import Row
-from conrepair.runtime.workers import Failure, Success
+from conrepair.ground.runtime.processes.workers import Failure, Success
 
 
 class Runs:

@@ -12,11 +12,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.repair.edited_layers import edited_layers
 from benchmarks.repair.files import agreement, quantized_tensors, size
-from conrepair.editors.operation import Operation
-from conrepair.frameworks.model import Model
-from conrepair.repairs.edits import Graft, Remove, SetParameter
-from conrepair.repairs.patch import Patch
-from conrepair.runtime.files import sha256_of
+from conrepair.diagnosis.repairs.edits import Graft, Remove, SetParameter
+from conrepair.diagnosis.repairs.patch import Patch
+from conrepair.formats.editing.operation import Operation
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.files.whole import sha256_of
 
 _SCORES = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], np.float32)
 

@@ -21,10 +21,10 @@ from benchmarks.repair.older.making import Made, NotMadeError, with_answers
 from benchmarks.repair.older.rows import OlderRow, read_older, write_older
 from benchmarks.repair.older.tables import report_older
 from benchmarks.repair.older.trial import audited
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.builders import build_from_factory
-from conrepair.frameworks.factories import call_factory
-from conrepair.runtime.workers import Failure, Job, Success
+from conrepair.formats.models.builders import build_from_factory
+from conrepair.formats.models.factories import call_factory
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.processes.workers import Failure, Job, Success
 
 _SMALL = dataclasses.replace(
     MODELS["resnet101"],

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime import kernel_calls
+from conrepair.ground.runtime.processes import kernel_calls
 
 __all__ = ["ATTEMPTS", "OPEN", "REFUSED", "SILENT", "Around", "Attempt", "outcome"]
 

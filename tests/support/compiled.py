@@ -13,14 +13,14 @@ import onnx_networks as networks
 import pytest
 import small_models as small
 
-from conrepair.backends.tvm.backend import BACKEND
-from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
-from conrepair.frameworks.model import Model
-from conrepair.localization.localize import localize_networks
-from conrepair.localization.options import Options
-from conrepair.localization.result import Localization
-from conrepair.networks.network import open_network
-from conrepair.networks.tvm import open_build
+from conrepair.diagnosis.localization.localize import localize_networks
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.localization.result import Localization
+from conrepair.formats.models.model import Model
+from conrepair.formats.networks.network import open_network
+from conrepair.formats.networks.tvm import open_build
+from conrepair.formats.tvm.backend import BACKEND
+from conrepair.ground.data.tensor_spec import TensorSpec, numpy_dtype
 
 Array = npt.NDArray[Any]
 
@@ -159,7 +159,7 @@ def _by_tensor(network: Any, drawn: Mapping[str, Array]) -> dict[str, Array]:
 
 def leave_ends_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rule for CPUs as it was: a padding's ends stayed unwritten."""
-    from conrepair.backends.tvm import cpu_rule
+    from conrepair.formats.tvm import cpu_rule
 
     def without_ends(block: Any) -> list[int]:
         return [{9: 8}.get(int(item.dom.extent), int(item.dom.extent)) for item in block.iter_vars]

@@ -10,9 +10,9 @@ import numpy as np
 import onnx
 import onnx_networks
 
-from conrepair.config.load import parse_config
-from conrepair.config.model import AuditConfig
-from conrepair.verbs.fuzz import Fuzz
+from conrepair.application.config.load import parse_config
+from conrepair.application.config.model import AuditConfig
+from conrepair.application.verbs.fuzz import Fuzz
 
 CAMPAIGN = Fuzz(
     systems=["ort-none", "ort-all", "convert-version"],

@@ -7,7 +7,7 @@ from typing import Any
 import worker_jobs
 from job_tables import jobs_of
 
-from conrepair.crowd import there
+from conrepair.application.crowd import there
 
 
 def dask_setup(worker: Any) -> None:

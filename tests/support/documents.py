@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from conrepair.report.saved import DOCUMENT, read_result
+from conrepair.application.report.saved import DOCUMENT, read_result
 
 __all__ = ["document", "localization_in", "localized_in", "repair_in", "rows_in"]
 

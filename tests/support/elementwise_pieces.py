@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx_networks
 
-from conrepair.graph.layer_graph import LayerGraph
+from conrepair.ground.graph.layer_graph import LayerGraph
 
 __all__ = ["CONSTANTS", "graph_of"]
 

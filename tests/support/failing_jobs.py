@@ -13,12 +13,12 @@ from typing import Any
 
 import onnx
 
-from conrepair.converters.all_converters import CONVERTERS
-from conrepair.converters.base import Converter
-from conrepair.frameworks.model import Model
-from conrepair.jobs.conversion import attempt, convert, outline
-from conrepair.jobs.description import build, describe
-from conrepair.jobs.execution import execute
+from conrepair.application.jobs.conversion import attempt, convert, outline
+from conrepair.application.jobs.description import build, describe
+from conrepair.application.jobs.execution import execute
+from conrepair.formats.converters.all_converters import CONVERTERS
+from conrepair.formats.converters.base import Converter
+from conrepair.formats.models.model import Model
 
 __all__ = ["FAILING", "attempt", "build", "convert", "describe", "execute", "outline"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from documents import rows_in
 
-from conrepair.runtime.listing import LIST
+from conrepair.ground.runtime.files.listing import LIST
 
 _PATIENCE = 120.0
 _CHANGING = {"folder", "seconds", "times", "reused", "path", "load_seconds", "run_seconds"}

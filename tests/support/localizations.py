@@ -11,16 +11,16 @@ from typing import Any
 import onnx
 import small_models as small
 
-from conrepair.evaluate.verdict import Verdict
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.onnx import OnnxRunnable
-from conrepair.graph.kinds import Kind
-from conrepair.localization.localize import localize_networks
-from conrepair.localization.options import Options
-from conrepair.localization.result import LayerRow, Localization, LocatedFault
-from conrepair.networks.onnx import open_network
-from conrepair.report.localization.advice import About
-from conrepair.report.result import AuditResult, Compared, LocalizedStep, LocalizedTarget, Row
+from conrepair.application.report.localization.advice import About
+from conrepair.application.report.result import AuditResult, Compared, LocalizedStep, LocalizedTarget, Row
+from conrepair.diagnosis.localization.localize import localize_networks
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.localization.result import LayerRow, Localization, LocatedFault
+from conrepair.formats.models.model import Model
+from conrepair.formats.onnx.load.framework import OnnxRunnable
+from conrepair.formats.onnx.read.network import open_network
+from conrepair.ground.graph.kinds import Kind
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 EVIDENCE = ("pads [0, 0, 1, 1] in the target, [1, 1, 1, 1] in the source", "shifted by one pixel")
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from onnx_networks import drawn, specs, written
 from small_models import model_of
 
-from conrepair.frameworks.model import Model
-from conrepair.localization.localize import localize_networks
-from conrepair.localization.options import Options
-from conrepair.localization.result import Localization
-from conrepair.networks.onnx import open_network
+from conrepair.diagnosis.localization.localize import localize_networks
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.localization.result import Localization
+from conrepair.formats.models.model import Model
+from conrepair.formats.onnx.read.network import open_network
 
 Array = npt.NDArray[Any]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conrepair.evaluate.verdict import Verdict
-from conrepair.graph.kinds import Kind
-from conrepair.localization.result import Localization, LocatedFault
+from conrepair.diagnosis.localization.result import Localization, LocatedFault
+from conrepair.ground.graph.kinds import Kind
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 
 def located(name: str, introduced: float, kind: Kind = Kind.PARAMETERS, layers: tuple[str, ...] = ()) -> LocatedFault:

@@ -21,9 +21,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from conrepair.frameworks.model import Model
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.typed import typed
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.files.whole import sha256_of
+from conrepair.ground.runtime.typed import typed
 
 __all__ = ["KEPT", "made_once"]
 

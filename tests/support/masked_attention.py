@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from conrepair.graph.layer_graph import Array
+from conrepair.ground.graph.layer_graph import Array
 
 
 class MaskedAttention(nn.Module):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Factory, Model
+from conrepair.formats.models.model import Factory, Model
+from conrepair.ground.data.tensor_spec import TensorSpec
 from tests.support.made_once import made_once
 from tests.support.small_models import Array, export_pt2, fixed_batch, model_of
 

@@ -9,9 +9,9 @@ import node_functions
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.frameworks.runnable import Runnable
-from conrepair.graph.operators import OPERATORS
-from conrepair.networks.network import Network
+from conrepair.formats.models.runnable import Runnable
+from conrepair.formats.networks.network import Network
+from conrepair.ground.graph.operators import OPERATORS
 
 Array = npt.NDArray[Any]
 Feeds = Mapping[str, Array]

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.editors.operation import Operation, what_is_read
-from conrepair.graph.layer_graph import LayerGraph, Node
-from conrepair.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
-from conrepair.operators.rows import softmax
-from conrepair.runtime.onnx_session import open_session
+from conrepair.formats.editing.operation import Operation, what_is_read
+from conrepair.ground.graph.layer_graph import LayerGraph, Node
+from conrepair.ground.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
+from conrepair.ground.operators.rows import softmax
+from conrepair.ground.runtime.onnx_session import open_session
 
 Array = npt.NDArray[Any]
 _NUMBERED = re.compile(r"^operand_\d+$")

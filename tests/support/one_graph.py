@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.editors.onnx_file import sizes_of
-from conrepair.editors.open_editor import open_editor
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
-from conrepair.graph.operators import OPERATORS
-from conrepair.networks.network import open_network
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.formats.networks.network import open_network
+from conrepair.formats.onnx.edit.file import sizes_of
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.ground.graph.operators import OPERATORS
 
 __all__ = ["differences", "known_gaps"]
 

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 import onnx_ir
 
-from conrepair.importer.graph import import_model
-from conrepair.runtime.onnx_session import open_session
+from conrepair.formats.importer.graph import import_model
+from conrepair.ground.runtime.onnx_session import open_session
 
 SEED = 20261120
 

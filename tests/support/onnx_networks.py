@@ -13,11 +13,11 @@ import onnx
 from onnx import numpy_helper
 from small_models import FEATURES, images, model_of, onnx_convnet, onnx_pair, onnx_text, tokens, vectors
 
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.onnx import OnnxRunnable
-from conrepair.networks.onnx import OnnxNetwork, open_network
-from conrepair.runtime.onnx_session import open_session
+from conrepair.formats.models.model import Model
+from conrepair.formats.onnx.load.framework import OnnxRunnable
+from conrepair.formats.onnx.read.network import OnnxNetwork, open_network
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.onnx_session import open_session
 
 Array = npt.NDArray[Any]
 

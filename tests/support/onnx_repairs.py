@@ -6,13 +6,13 @@ from pathlib import Path
 
 from small_models import model_of
 
-from conrepair.data.feeds import DataReference
-from conrepair.frameworks.registry import framework
-from conrepair.localization.fed_model import FedModel
-from conrepair.localization.options import Options
-from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.repair import repair_models
-from conrepair.repairs.result import RepairResult
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.localization.run.fed_model import FedModel
+from conrepair.diagnosis.repairs.options import RepairOptions
+from conrepair.diagnosis.repairs.repair import repair_models
+from conrepair.diagnosis.repairs.result import RepairResult
+from conrepair.formats.models.registry import framework
+from conrepair.ground.data.feeds import DataReference
 
 __all__ = ["repaired"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import localizations
 
-from conrepair.evaluate.verdict import Verdict
-from conrepair.graph.record import GraphRecord, NodeRecord, TensorRecord
-from conrepair.localization.kept import Element, Histogram, KeptLayer, KeptParameter, Picture
-from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.application.report.result import AuditResult, Problem, Row
+from conrepair.diagnosis.localization.run.kept import Element, Histogram, KeptLayer, KeptParameter, Picture
+from conrepair.ground.graph.record import GraphRecord, NodeRecord, TensorRecord
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 __all__ = ["HOSTILE", "deep", "hostile"]
 

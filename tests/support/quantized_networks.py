@@ -9,13 +9,13 @@ import numpy as np
 from onnx_networks import drawn, written
 from small_models import model_of
 
-from conrepair.converters.all_converters import converter
-from conrepair.data.calibration import CalibrationFeeds
-from conrepair.data.feeds import DataReference, open_feeds
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.localization.fed_model import FedModel
-from conrepair.runtime.files import sha256_of
+from conrepair.diagnosis.localization.run.fed_model import FedModel
+from conrepair.formats.converters.all_converters import converter
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.ground.data.calibration import CalibrationFeeds
+from conrepair.ground.data.feeds import DataReference, open_feeds
+from conrepair.ground.runtime.files.whole import sha256_of
 
 COUNT = 32
 _TEXT = """small (float[batch, 3, 12, 12] x) => (float[batch, 6] y) {

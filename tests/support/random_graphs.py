@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.networks.network import Network, Segment
+from conrepair.formats.networks.network import Network, Segment
+from conrepair.ground.graph.layer_graph import LayerGraph, Node, Tensor
 
 Array = npt.NDArray[Any]
 SHAPE = (2, 3, 4)

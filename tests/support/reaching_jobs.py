@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime.confinement import held
+from conrepair.ground.runtime.processes.confinement import held
 
 Payload = dict[str, Any]
 

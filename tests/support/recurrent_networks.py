@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.data.feeds import DataReference
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.localization.fed_model import FedModel
-from conrepair.runtime.files import sha256_of
+from conrepair.diagnosis.localization.run.fed_model import FedModel
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.ground.data.feeds import DataReference
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["Weights", "by_gate", "keras_network", "scaled", "subjects", "tflite_file"]
 

@@ -11,19 +11,19 @@ from typing import Any, cast
 import localizations
 import numpy as np
 
-from conrepair.evaluate.verdict import Verdict
-from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
-from conrepair.localization.judgement import Judged
-from conrepair.localization.layout import layouts
-from conrepair.localization.localize import Found
-from conrepair.localization.located import Guilty
-from conrepair.localization.matching import Pair
-from conrepair.localization.measurement import Cut
-from conrepair.repairs.bench import Alone
-from conrepair.repairs.criteria import reach
-from conrepair.repairs.edits import SetParameter
-from conrepair.repairs.state import Candidate, RepairState, Taken
+from conrepair.diagnosis.localization.align.layout import layouts
+from conrepair.diagnosis.localization.align.matching import Pair
+from conrepair.diagnosis.localization.judge.judgement import Judged
+from conrepair.diagnosis.localization.localize import Found
+from conrepair.diagnosis.localization.located import Guilty
+from conrepair.diagnosis.localization.run.measurement import Cut
+from conrepair.diagnosis.repairs.bench import Alone
+from conrepair.diagnosis.repairs.criteria import reach
+from conrepair.diagnosis.repairs.edits import SetParameter
+from conrepair.diagnosis.repairs.state import Candidate, RepairState, Taken
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.layer_graph import LayerGraph, Node, Parameter
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 LAYOUT = layouts((2, 3), (2, 3))[0]
 

@@ -13,8 +13,8 @@ from onnx import helper, numpy_helper
 from onnx_networks import NETWORKS, drawn, specs, written
 from small_models import model_of
 
-from conrepair.networks.network import Network
-from conrepair.networks.onnx import open_network
+from conrepair.formats.networks.network import Network
+from conrepair.formats.onnx.read.network import open_network
 
 Array = npt.NDArray[Any]
 CUBE = 8  # channels, height and width of the pictures: shapes tell nothing

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.frameworks.model import Model
+from conrepair.formats.models.model import Model
 from tests.support.made_once import made_once
 from tests.support.small_models import model_of
 

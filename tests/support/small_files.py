@@ -12,7 +12,7 @@ import small_models as small
 from made_once import made_once
 from small_models import model_of
 
-from conrepair.frameworks.model import Model
+from conrepair.formats.models.model import Model
 
 __all__ = ["FILES"]
 

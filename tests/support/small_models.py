@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.files.whole import sha256_of
 
 Array = npt.NDArray[Any]
 

@@ -6,8 +6,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from conrepair.runtime.files import write_json
-from conrepair.runtime.outside.environments import Environment
+from conrepair.ground.runtime.files.whole import write_json
+from conrepair.ground.runtime.outside.environments import Environment
 
 MAKES_IT = """
 mkdir -p "$4/bin"

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.report.result import AuditResult
-from conrepair.report.saved import result_json
+from conrepair.application.report.result import AuditResult
+from conrepair.application.report.saved import result_json
 
 __all__ = ["KINDS", "full_document", "mutated", "with_links"]
 

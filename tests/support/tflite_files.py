@@ -11,7 +11,7 @@ import numpy as np
 import small_models as small
 from ai_edge_litert import schema_py_generated as schema
 
-from conrepair.frameworks.model import Model
+from conrepair.formats.models.model import Model
 
 Array = Any
 

@@ -13,9 +13,9 @@ import small_models as small
 import tensorflow as tf
 from keras import layers
 
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.tflite import FRAMEWORK
+from conrepair.formats.models.model import Model
+from conrepair.formats.tflite.load.framework import FRAMEWORK
+from conrepair.ground.data.tensor_spec import TensorSpec
 
 Array = Any
 

@@ -13,9 +13,9 @@ import numpy as np
 import tflite_networks as networks
 from made_once import made_once
 
-from conrepair.frameworks.model import Model
-from conrepair.graph.operators import OPERATORS
-from conrepair.networks.tflite import TfliteNetwork, open_network
+from conrepair.formats.models.model import Model
+from conrepair.formats.tflite.read.network import TfliteNetwork, open_network
+from conrepair.ground.graph.operators import OPERATORS
 
 BATCH = 3
 _EVERY = ("float", "float16", "dynamic-range", "full-int8")

@@ -8,9 +8,9 @@ from typing import Any
 
 import localizations
 
-from conrepair.evaluate.verdict import Verdict
-from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.runtime.listing import LIST
+from conrepair.application.report.result import AuditResult, Problem, Row
+from conrepair.ground.runtime.files.listing import LIST
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 OF_EVERY_RUN = {LIST, "junit.xml", "report.html", "result.json", "results.sarif", "summary.md"}
 """Files that every folder has whose run judged a target."""

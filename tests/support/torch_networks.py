@@ -14,8 +14,8 @@ import torch.nn.functional as functional
 from made_once import made_once
 from torch import nn
 
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Factory, Model
+from conrepair.formats.models.model import Factory, Model
+from conrepair.ground.data.tensor_spec import TensorSpec
 
 Array = small.Array
 
@@ -68,7 +68,7 @@ def prepared(name: str, folder: Path, *, pt2: bool, core: bool = False) -> tuple
         torch.save(network.state_dict(), path)
         declared = tuple(TensorSpec("", ("batch", *array.shape[1:]), array.dtype.name) for array in arrays)
         model = small.model_of("torch", path, factory=Factory(case.factory), inputs=declared)
-    from conrepair.frameworks.torch import TorchRunnable
+    from conrepair.formats.torch.load.framework import TorchRunnable
 
     names = [spec.name for spec in TorchRunnable(model).inputs]
     return model, dict(zip(names, arrays, strict=True)), network

@@ -13,8 +13,8 @@ import onnxruntime
 import small_models as small
 from scipy import special
 
-from conrepair.backends.tvm.backend import BACKEND
-from conrepair.operators import functions
+from conrepair.formats.tvm.backend import BACKEND
+from conrepair.ground.operators import functions
 
 Array = np.ndarray[Any, Any]
 _RNG = np.random.default_rng(0)

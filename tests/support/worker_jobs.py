@@ -19,9 +19,9 @@ import uuid
 from pathlib import Path
 from typing import Any, NoReturn
 
-from conrepair.runtime.errors import DataError, ModelLoadError
-from conrepair.runtime.journal import Journal
-from conrepair.runtime.outside.scripts import run_script
+from conrepair.ground.runtime.errors import DataError, ModelLoadError
+from conrepair.ground.runtime.files.journal import Journal
+from conrepair.ground.runtime.outside.scripts import run_script
 
 Payload = dict[str, Any]
 
@@ -57,8 +57,8 @@ def tvm_threads(folder: Path, **payload: Any) -> Payload:
     """How many threads TVM's kernels may use once a build is loaded."""
     import tvm
 
-    from conrepair.backends.tvm.backend import BACKEND
-    from conrepair.frameworks.model import Model
+    from conrepair.formats.models.model import Model
+    from conrepair.formats.tvm.backend import BACKEND
 
     BACKEND.load(Model("onnx", "", ""), payload["options"])
     return {"threads": tvm.runtime.num_threads()}

@@ -12,8 +12,8 @@ from benchmarks.common.changes import changes
 from benchmarks.common.injecting.inject import OWN_FAULTS, OwnInjection, inject_by_framework
 from benchmarks.common.making import FOLDED, OWN, convert, make
 from benchmarks.common.target import Data, UnfitError
-from conrepair.frameworks.model import Model
-from conrepair.runtime.typed import typed
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.typed import typed
 
 _BASES = {"by-torch": OWN, "by-exporter": OWN, "by-protobuf": FOLDED, "by-keras": "keras", "by-tflite": "tflite"}
 

@@ -12,7 +12,7 @@ import pytest
 from crossed import slower
 from two_files import check_verbs, run, save_pair
 
-from conrepair.runtime.libraries import EXTRAS
+from conrepair.ground.runtime.libraries import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 CONREPAIR = [sys.executable, "-m", "conrepair"]

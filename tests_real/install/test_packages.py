@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from two_files import check_verbs, run
 
 import conrepair
-from conrepair.runtime.libraries import EXTRAS
+from conrepair.ground.runtime.libraries import EXTRAS
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -81,10 +81,10 @@ def check(environment: Path, folder: Path) -> None:
 
 def test_what_is_in_the_distributions(built: Path) -> None:
     data = {
-        "conrepair/config/schema.json",
+        "conrepair/application/config/schema.json",
         "conrepair/environments/litert-torch.txt",
         "conrepair/py.typed",
-        "conrepair/report/result.schema.json",
+        "conrepair/application/report/result.schema.json",
     }
     with zipfile.ZipFile(built) as wheel:
         names = set(wheel.namelist())

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.attention import parts
 from benchmarks.attention.faults.site import AttentionFault, Site
 from benchmarks.attention.networks import Builder
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["FAULTS"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.attention.faults.site import AttentionFault, Site
 from benchmarks.attention.rotation import turned
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["FAULTS"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.attention.spec import Spec, Writing
 from benchmarks.common.plain_graph import Array, PlainGraph
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["AttentionFault", "Site"]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.common.injecting.fault import Means, OwnFault
 from benchmarks.faults.hyperparameters.epsilon_of_another_library import other_epsilon
-from conrepair.frameworks.model import Model
-from conrepair.graph.kinds import Kind
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["BY_EXPORTER", "EVERYWHERE"]
 
@@ -40,8 +40,8 @@ def _write(opened: _Opened, folder: Path) -> Model:
     import torch
     from torch.onnx import register_custom_op_symbolic, unregister_custom_op_symbolic
 
-    from conrepair.converters.torch_onnx import export_names, symbolic_axes
-    from conrepair.frameworks.torch import TorchRunnable
+    from conrepair.formats.converters.torch_onnx import export_names, symbolic_axes
+    from conrepair.formats.torch.load.framework import TorchRunnable
 
     runnable = TorchRunnable(opened.model)
     named = export_names(runnable)

@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.common.injecting.fault import Means, OwnFault
 from benchmarks.common.injecting.numbers import BIASES, WEIGHTS
 from benchmarks.faults.hyperparameters.epsilon_of_another_library import other_epsilon
-from conrepair.frameworks.model import Model
-from conrepair.graph.kinds import Kind
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["BY_KERAS"]
 

@@ -12,9 +12,9 @@ from benchmarks.common.injecting.fault import Means, OwnFault
 from benchmarks.common.injecting.numbers import WEIGHTS
 from benchmarks.common.plain_graph import PlainGraph
 from benchmarks.systematic.faults import FAULTS, SystematicFault
-from conrepair.frameworks.model import Model
-from conrepair.graph.kinds import Kind
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["BY_PROTOBUF"]
 

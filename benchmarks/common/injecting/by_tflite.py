@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.common.injecting.fault import Means, OwnFault
 from benchmarks.common.injecting.numbers import BIASES, WEIGHTS
-from conrepair.frameworks.model import Model
-from conrepair.graph.kinds import Kind
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["BY_TFLITE"]
 

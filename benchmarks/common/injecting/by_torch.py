@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.common.injecting.fault import Means, OwnFault
 from benchmarks.common.injecting.numbers import BIASES, WEIGHTS
 from benchmarks.faults.hyperparameters.epsilon_of_another_library import other_epsilon
-from conrepair.frameworks.model import Model
-from conrepair.graph.kinds import Kind
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["BY_TORCH"]
 
@@ -38,7 +38,7 @@ class _Opened:
     """A network with what it's exported by."""
 
     def __init__(self, model: Model) -> None:
-        from conrepair.frameworks.torch import TorchRunnable
+        from conrepair.formats.torch.load.framework import TorchRunnable
 
         self.model = model
         self.arguments = TorchRunnable(model)

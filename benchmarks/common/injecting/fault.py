@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.frameworks.model import Model
-from conrepair.graph.kinds import Kind
+from conrepair.formats.models.model import Model
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["Array", "Means", "OwnFault"]
 

@@ -20,10 +20,10 @@ from benchmarks.common.injecting.fault import Array, Means, OwnFault
 from benchmarks.common.plain_graph import PlainGraph
 from benchmarks.common.unfit import UnfitError
 from benchmarks.faults.inject_file import ATTEMPTS, LEAST_EFFECT
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.onnx_passes.verify import relative_error
-from conrepair.runtime.errors import ConrepairError
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.formats.onnx.passes.verify import relative_error
+from conrepair.ground.runtime.errors import ConrepairError
 
 __all__ = ["OWN_FAULTS", "OwnInjection", "inject_by_framework", "layers_otherwise"]
 

@@ -11,9 +11,9 @@ import onnx.version_converter
 import onnx_ir
 
 from benchmarks.common.rewriting import REWRITINGS
-from conrepair.converters.all_converters import converter
-from conrepair.frameworks.model import Model
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.converters.all_converters import converter
+from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.files.whole import sha256_of
 
 __all__ = ["TOOLS"]
 

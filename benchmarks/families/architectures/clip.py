@@ -11,7 +11,7 @@ from benchmarks.families.architecture import Architecture
 from benchmarks.families.pictures import pictures
 from benchmarks.families.torch_faults import attribute, input_as, other_class, scaled, tensor, written_as
 from benchmarks.families.weights import drawn
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

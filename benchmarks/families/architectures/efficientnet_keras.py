@@ -19,7 +19,7 @@ from benchmarks.families.keras_faults import (
 )
 from benchmarks.families.pictures import MEAN, STD, pictures
 from benchmarks.families.tflite_file import weight_scaled
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

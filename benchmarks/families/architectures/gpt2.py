@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from benchmarks.families.architecture import Architecture
 from benchmarks.families.torch_faults import attribute, other_class, scaled, tensor, transposed, written_as
 from benchmarks.families.weights import drawn
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

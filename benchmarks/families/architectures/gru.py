@@ -18,7 +18,7 @@ from benchmarks.families.torch_faults import (
     written_as,
 )
 from benchmarks.families.weights import drawn
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

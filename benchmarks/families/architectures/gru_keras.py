@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.families.architecture import Architecture, Array
 from benchmarks.families.keras_faults import configured, drawn_keras, keras_layers, numbers, written
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from benchmarks.families.architecture import Architecture, Fault
 from benchmarks.families.torch_faults import bias_lost, exchanged, other_class, scaled, tensor, written_as
 from benchmarks.families.weights import drawn
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

@@ -10,7 +10,7 @@ from benchmarks.families.architecture import Architecture, Fault, Writing
 from benchmarks.families.pictures import pictures
 from benchmarks.families.torch_faults import attribute, bias_lost, input_as, other_class, scaled, tensor, transposed
 from benchmarks.families.weights import drawn
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

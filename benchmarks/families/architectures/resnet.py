@@ -12,7 +12,7 @@ from benchmarks.families.architecture import Architecture, Fault, Writing
 from benchmarks.families.pictures import MEAN, STD, pictures
 from benchmarks.families.torch_faults import attribute, input_as, other_class, replaced, scaled, tensor, transposed
 from benchmarks.families.weights import drawn
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

@@ -11,7 +11,7 @@ from benchmarks.families.architecture import Architecture, Fault, Writing
 from benchmarks.families.pictures import pictures
 from benchmarks.families.torch_faults import attribute, bias_lost, other_class, replaced, scaled, tensor
 from benchmarks.families.weights import drawn
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["ARCHITECTURE"]
 

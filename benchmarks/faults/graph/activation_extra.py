@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import inserted_behind
 from benchmarks.faults.steps import Step
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]
 

@@ -7,10 +7,10 @@ import numpy as np
 from benchmarks.faults.attention import scores_of, sums_of
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import on_nodes
-from conrepair.editors.editor import Editor
-from conrepair.editors.operation import operation_of
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.formats.editing.operation import operation_of
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
 

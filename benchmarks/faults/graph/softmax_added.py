@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import float_outputs, inserted_at
 from benchmarks.faults.steps import Step
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import LayerGraph
 
 __all__ = ["FAULT"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed, shape_of
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import Attribute, LayerGraph, Node
 
 __all__ = ["FAULT"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Attribute, Node
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import Attribute, Node
 
 __all__ = ["FAULT"]
 

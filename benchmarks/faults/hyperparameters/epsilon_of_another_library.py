@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["EPSILONS", "FAULT", "other_epsilon"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Node
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
 

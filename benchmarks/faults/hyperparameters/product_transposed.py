@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]
 

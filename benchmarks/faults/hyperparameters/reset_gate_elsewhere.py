@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

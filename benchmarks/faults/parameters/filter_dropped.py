@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.faults.families import weights_fault
-from conrepair.graph.layer_graph import Array
+from conrepair.ground.graph.layer_graph import Array
 
 __all__ = ["FAULT"]
 

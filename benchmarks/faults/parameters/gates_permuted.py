@@ -6,9 +6,9 @@ import numpy as np
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import nodes_of, numbers, on_nodes
-from conrepair.editors.editor import Editor
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Array, Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import Array, Node
 
 __all__ = ["FAULT"]
 

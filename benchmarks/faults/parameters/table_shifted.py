@@ -6,8 +6,8 @@ import numpy as np
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import parameter_changed
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Array
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import Array
 
 __all__ = ["FAULT"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.faults.families import weights_fault
-from conrepair.graph.layer_graph import Array
+from conrepair.ground.graph.layer_graph import Array
 
 __all__ = ["FAULT"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.faults.families import weights_fault
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Array
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import Array
 
 __all__ = ["FAULT"]
 

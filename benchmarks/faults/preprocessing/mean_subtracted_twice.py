@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import float_inputs, inserted_at
 from benchmarks.faults.steps import Step
-from conrepair.graph.kinds import Kind
+from conrepair.ground.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

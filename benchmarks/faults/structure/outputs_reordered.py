@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.faults.fault import Fault, Native
-from conrepair.editors.editor import Editor
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.formats.editing.editor import Editor
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]
 

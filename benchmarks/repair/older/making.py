@@ -22,14 +22,14 @@ from benchmarks.common.making import build, convert, photo_inputs, side_of
 from benchmarks.common.models import MODELS
 from benchmarks.common.unfit import UnfitError
 from benchmarks.repair.older.cases import RIGHT, OlderCase
-from conrepair.converters.routes import find_route
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.typed import typed
-from conrepair.runtime.workers import Job, Success, Workers
+from conrepair.formats.converters.routes import find_route
+from conrepair.formats.models.factories import call_factory
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.files.whole import sha256_of
+from conrepair.ground.runtime.processes.workers import Job, Success, Workers
+from conrepair.ground.runtime.typed import typed
 
 __all__ = ["Made", "NotMadeError", "make", "with_answers"]
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime.files import whole_output
+from conrepair.ground.runtime.files.whole import whole_output
 
 __all__ = ["OlderRow", "read_older", "write_older"]
 

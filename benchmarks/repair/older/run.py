@@ -15,8 +15,8 @@ from benchmarks.repair.older.making import Made, NotMadeError
 from benchmarks.repair.older.rows import OlderRow, read_older, write_older
 from benchmarks.repair.older.tables import share
 from benchmarks.repair.older.trial import audited
-from conrepair.engine.fingerprint import code_fingerprint
-from conrepair.runtime.errors import ConrepairError
+from conrepair.application.engine.fingerprint import code_fingerprint
+from conrepair.ground.runtime.errors import ConrepairError
 
 __all__ = ["measure", "run_older"]
 

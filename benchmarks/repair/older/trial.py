@@ -15,13 +15,13 @@ import numpy as np
 
 from benchmarks.repair.older.cases import RIGHT, OlderCase
 from benchmarks.repair.older.rows import OlderRow
-from conrepair.config.load import parse_config
-from conrepair.pipeline.audit import run_audit
-from conrepair.repairs.edits import SetRecipe, in_words
-from conrepair.repairs.patch import Patch, read_patch
-from conrepair.report.result import AuditResult, Row
-from conrepair.runtime.errors import ConrepairError
-from conrepair.runtime.progress import ProgressDisplay
+from conrepair.application.config.load import parse_config
+from conrepair.application.pipeline.audit import run_audit
+from conrepair.application.report.result import AuditResult, Row
+from conrepair.diagnosis.repairs.edits import SetRecipe, in_words
+from conrepair.diagnosis.repairs.patch import Patch, read_patch
+from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.ground.runtime.shown.progress import ProgressDisplay
 
 __all__ = ["audited"]
 

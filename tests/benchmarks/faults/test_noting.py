@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.faults.noting import new_layers, noted
 from benchmarks.faults.steps import insert
-from conrepair.editors.editor import Editor
-from conrepair.editors.onnx import OnnxEditor
+from conrepair.formats.editing.editor import Editor
+from conrepair.formats.onnx.edit.editor import OnnxEditor
 from tests.support.onnx_networks import written
 from tests.support.small_models import model_of
 

@@ -14,9 +14,9 @@ from benchmarks.trace import faulty_passes
 from benchmarks.trace.faulty_passes import Row, plan, report
 from benchmarks.trace.generated import Generated, generated
 from benchmarks.trace.planting import MARK, SORTS, Place, Plant, planted, surveyed
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.systems.registry import SYSTEMS
+from conrepair.formats.models.identity import model_sha256
+from conrepair.formats.models.model import Model
+from conrepair.laboratory.systems.registry import SYSTEMS
 
 TVM = SYSTEMS["tvm"]
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>

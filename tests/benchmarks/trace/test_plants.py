@@ -11,8 +11,8 @@ from benchmarks.common.cases import Case
 from benchmarks.trace import plants
 from benchmarks.trace.generated import Generated
 from benchmarks.trace.plants import Row, report
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
+from conrepair.formats.models.identity import model_sha256
+from conrepair.formats.models.model import Model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2, 4] x) => (float[2, 3] y) { h = MatMul (x, w) s = Softmax (h) y = Sqrt (s) }"""

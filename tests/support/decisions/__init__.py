@@ -1,1 +1,1 @@
-"""Decisions of localization near their edges: of these `tests_real/localization/test_numbers.py` makes a table."""
+"""Decisions of localization near their edges, of which `tests_real/diagnosis/localization/numbers.txt` is a table."""

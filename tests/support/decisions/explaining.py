@@ -12,19 +12,19 @@ from unittest import mock
 import numpy as np
 from random_graphs import Computed, graph_of
 
-from conrepair.data.tensor_spec import FEW_DIGITS, TensorSpec
-from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
-from conrepair.evaluate.evidence import Evidence, _as_others, beside_exact, fits_of
-from conrepair.evaluate.run import HeldRun
-from conrepair.evaluate.slices import coarse_slices, wrong_slices
-from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import Integers, Verdict, judge, of_types
-from conrepair.judging import exact, measured, numbers
-from conrepair.judging.arithmetic import DISTURBED, as_rounding, shaken
-from conrepair.judging.floor import By, Floor, Rounding
-from conrepair.judging.recognition import Fit, fit, recognized
-from conrepair.judging.simulation import Simulated
-from conrepair.metrics.tensors import compare_tensors
+from conrepair.ground.data.tensor_spec import FEW_DIGITS, TensorSpec
+from conrepair.ground.metrics.tensors import compare_tensors
+from conrepair.verdicts.evaluate.compare import ComparedOutputs, compare_outputs
+from conrepair.verdicts.evaluate.evidence import Evidence, _as_others, beside_exact, fits_of
+from conrepair.verdicts.evaluate.run import HeldRun
+from conrepair.verdicts.evaluate.slices import coarse_slices, wrong_slices
+from conrepair.verdicts.evaluate.tolerance import Tolerance
+from conrepair.verdicts.evaluate.verdict import Integers, Verdict, judge, of_types
+from conrepair.verdicts.judging import exact, measured, numbers
+from conrepair.verdicts.judging.arithmetic import DISTURBED, as_rounding, shaken
+from conrepair.verdicts.judging.floor import By, Floor, Rounding
+from conrepair.verdicts.judging.recognition import Fit, fit, recognized
+from conrepair.verdicts.judging.simulation import Simulated
 from decisions.decision import Decision
 
 _DRAWN = np.random.default_rng(0)

@@ -8,15 +8,15 @@ from unittest import mock
 
 import numpy as np
 
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Quantization, Tensor
-from conrepair.localization import quantized_pairs
-from conrepair.localization.doubtful import _unexplained
-from conrepair.localization.judgement import Judged
-from conrepair.localization.layout import layouts
-from conrepair.localization.matching import Pair
-from conrepair.localization.measurement import Cut, CutOff
-from conrepair.localization.quantization import QuantizationErrors, beyond_drawn, has_right_scales
-from conrepair.localization.quantization_notes import quantization_notes
+from conrepair.diagnosis.localization.align import quantized_pairs
+from conrepair.diagnosis.localization.align.layout import layouts
+from conrepair.diagnosis.localization.align.matching import Pair
+from conrepair.diagnosis.localization.judge.doubtful import _unexplained
+from conrepair.diagnosis.localization.judge.judgement import Judged
+from conrepair.diagnosis.localization.judge.quantization import QuantizationErrors, beyond_drawn, has_right_scales
+from conrepair.diagnosis.localization.judge.quantization_notes import quantization_notes
+from conrepair.diagnosis.localization.run.measurement import Cut, CutOff
+from conrepair.ground.graph.layer_graph import LayerGraph, Node, Parameter, Quantization, Tensor
 from decisions.decision import Decision
 
 __all__ = ["DECISIONS"]

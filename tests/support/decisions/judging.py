@@ -12,27 +12,27 @@ from localizations import fault_of, row
 from random_graphs import graph_of
 from scipy.special import softmax
 
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
-from conrepair.localization import doubtful
-from conrepair.localization.alone import is_unchanged
-from conrepair.localization.answers import explain_final_activation
-from conrepair.localization.baked_batch import _differ
-from conrepair.localization.conclusion import rules_of
-from conrepair.localization.diagnosis.diagnose import Diagnosis
-from conrepair.localization.diagnosis.region import Cuts, Side
-from conrepair.localization.hidden import _Runs
-from conrepair.localization.judgement import Judged, acquit_unread_bodies, is_above, judge_cut
-from conrepair.localization.label_mapping import explain_class_permutation
-from conrepair.localization.layout import layouts
-from conrepair.localization.located import _as_one_training
-from conrepair.localization.matching import Pair
-from conrepair.localization.measurement import Cut
-from conrepair.localization.numbers import judging
-from conrepair.localization.saturation import _places_of, _Saturated, is_small
-from conrepair.localization.static import _is_guarded
-from conrepair.localization.tensor_order import explain_output_order
-from conrepair.metrics.running_error import RunningError
+from conrepair.diagnosis.localization.align.layout import layouts
+from conrepair.diagnosis.localization.align.matching import Pair
+from conrepair.diagnosis.localization.faces.diagnose import Diagnosis
+from conrepair.diagnosis.localization.faces.region import Cuts, Side
+from conrepair.diagnosis.localization.judge import doubtful
+from conrepair.diagnosis.localization.judge.answers import explain_final_activation
+from conrepair.diagnosis.localization.judge.conclusion import rules_of
+from conrepair.diagnosis.localization.judge.hidden import _Runs
+from conrepair.diagnosis.localization.judge.judgement import Judged, acquit_unread_bodies, is_above, judge_cut
+from conrepair.diagnosis.localization.judge.label_mapping import explain_class_permutation
+from conrepair.diagnosis.localization.judge.saturation import _places_of, _Saturated, is_small
+from conrepair.diagnosis.localization.judge.static import _is_guarded
+from conrepair.diagnosis.localization.judge.tensor_order import explain_output_order
+from conrepair.diagnosis.localization.located import _as_one_training
+from conrepair.diagnosis.localization.numbers import judging
+from conrepair.diagnosis.localization.run.alone import is_unchanged
+from conrepair.diagnosis.localization.run.baked_batch import _differ
+from conrepair.diagnosis.localization.run.measurement import Cut
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import LayerGraph, Node, Parameter
+from conrepair.ground.metrics.running_error import RunningError
 from decisions.decision import Decision
 
 __all__ = ["DECISIONS"]

@@ -9,24 +9,24 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
-from conrepair.localization.diagnosis import changed, parameters, values
-from conrepair.localization.diagnosis.attributes import _equal
-from conrepair.localization.diagnosis.carried import CarriedParameter, _compared
-from conrepair.localization.diagnosis.composites import _in_pieces
-from conrepair.localization.diagnosis.diagnose import _apart
-from conrepair.localization.diagnosis.differences import _weight, _weight_of
-from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.functions import GRID, _stepped
-from conrepair.localization.diagnosis.gates import _likest
-from conrepair.localization.diagnosis.grids import _lie_on, _slices
-from conrepair.localization.diagnosis.masks import hide_alike, mask_words
-from conrepair.localization.diagnosis.pairing import pair_steps
-from conrepair.localization.diagnosis.recurrent import _close
-from conrepair.localization.diagnosis.region import left_of
-from conrepair.localization.diagnosis.steps import Step
-from conrepair.localization.diagnosis.turns import _is_rare, _usual
+from conrepair.diagnosis.localization.faces.attributes import _equal
+from conrepair.diagnosis.localization.faces.composites import _in_pieces
+from conrepair.diagnosis.localization.faces.diagnose import _apart
+from conrepair.diagnosis.localization.faces.differences import _weight, _weight_of
+from conrepair.diagnosis.localization.faces.finding import Finding
+from conrepair.diagnosis.localization.faces.numbers import changed, parameters, values
+from conrepair.diagnosis.localization.faces.numbers.carried import CarriedParameter, _compared
+from conrepair.diagnosis.localization.faces.numbers.grids import _lie_on, _slices
+from conrepair.diagnosis.localization.faces.numbers.masks import hide_alike, mask_words
+from conrepair.diagnosis.localization.faces.recurrent.gates import _likest
+from conrepair.diagnosis.localization.faces.recurrent.recurrent import _close
+from conrepair.diagnosis.localization.faces.recurrent.turns import _is_rare, _usual
+from conrepair.diagnosis.localization.faces.region import left_of
+from conrepair.diagnosis.localization.faces.steps.functions import GRID, _stepped
+from conrepair.diagnosis.localization.faces.steps.pairing import pair_steps
+from conrepair.diagnosis.localization.faces.steps.steps import Step
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.graph.layer_graph import LayerGraph, Node, Parameter
 from decisions.decision import Decision
 
 __all__ = ["DECISIONS"]

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from random_graphs import SHAPE, graph_of
 
-from conrepair.localization import alignment, compensating, matching, settling
-from conrepair.localization.compensating import Isolated
-from conrepair.localization.layout import layouts
-from conrepair.localization.matching import ComparedNetworks, Likeness, Pair
-from conrepair.localization.nearness import Nearness
-from conrepair.localization.neighbourhood import Neighbourhood
-from conrepair.localization.numbers import pairing
-from conrepair.localization.samples import Samples
-from conrepair.localization.similarity import NEAREST, Similarity
+from conrepair.diagnosis.localization.align import alignment, compensating, matching, settling
+from conrepair.diagnosis.localization.align.compensating import Isolated
+from conrepair.diagnosis.localization.align.layout import layouts
+from conrepair.diagnosis.localization.align.matching import ComparedNetworks, Likeness, Pair
+from conrepair.diagnosis.localization.align.nearness import Nearness
+from conrepair.diagnosis.localization.align.neighbourhood import Neighbourhood
+from conrepair.diagnosis.localization.align.samples import Samples
+from conrepair.diagnosis.localization.align.similarity import NEAREST, Similarity
+from conrepair.diagnosis.localization.numbers import pairing
 from decisions.decision import Decision
 
 __all__ = ["DECISIONS"]

@@ -8,16 +8,17 @@ from unittest import mock
 
 import numpy as np
 
-from conrepair.data.pictures.recipe import Recipe
-from conrepair.graph.layer_graph import LayerGraph, Tensor
-from conrepair.localization import recipe_hunt, recipes
-from conrepair.localization.input_relation import Numbers, _in_words, explain_inputs
-from conrepair.localization.layout import layouts
-from conrepair.localization.matching import Pair
-from conrepair.localization.options import Options
-from conrepair.localization.preparation import _decided, _Different, _different
-from conrepair.localization.preparation import _in_words as words_of
-from conrepair.localization.recipe_feeds import RecipeCandidate
+from conrepair.diagnosis.localization.align.layout import layouts
+from conrepair.diagnosis.localization.align.matching import Pair
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.localization.recipes import hunt as recipe_hunt
+from conrepair.diagnosis.localization.recipes import search as recipes
+from conrepair.diagnosis.localization.recipes.feeds import RecipeCandidate
+from conrepair.diagnosis.localization.recipes.input_relation import Numbers, _in_words, explain_inputs
+from conrepair.diagnosis.localization.recipes.preparation import _decided, _Different, _different
+from conrepair.diagnosis.localization.recipes.preparation import _in_words as words_of
+from conrepair.ground.data.pictures.recipe import Recipe
+from conrepair.ground.graph.layer_graph import LayerGraph, Tensor
 from decisions.decision import Decision
 
 __all__ = ["DECISIONS"]

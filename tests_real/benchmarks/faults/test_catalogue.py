@@ -16,10 +16,10 @@ from benchmarks import faults as package
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.inject_file import FileInjection, inject_file
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.graph.kinds import Kind
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.files.whole import sha256_of
 
 OPSET = 21
 SIZES: dict[str, tuple[int, ...]] = {

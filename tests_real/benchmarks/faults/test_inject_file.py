@@ -15,9 +15,9 @@ import pytest
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.inject_file import FileInjection, has_place, inject_file
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
+from conrepair.ground.runtime.files.whole import sha256_of
 from tests.support import native_models
 from tests.support.native_models import feeds_of, keras_file, tflite_file, torch_factory_model, torch_file
 from tests.support.onnx_networks import quantized

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
-from conrepair.frameworks.registry import framework
-from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import sha256_of
+from conrepair.formats.models.registry import framework
+from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.files.whole import sha256_of
 from tests.support.native_models import (
     feeds_of,
     keras_file,

@@ -1,0 +1,1 @@
+"""What a person meets: verbs, configurations, reports, and the jobs behind them."""

@@ -1,0 +1,182 @@
+"""Verbs of whole audits."""
+
+from __future__ import annotations
+
+from conrepair.application.cli.parser import Catalogue, Parser
+from conrepair.application.cli.shared import add_engine, add_force, add_format, add_output, add_timeout
+from conrepair.application.verbs.numbers import count, real, seconds, seed
+
+VERBS = Catalogue()
+
+
+@VERBS.verb(
+    "[CONFIG] [OPTIONS]",
+    runs="audit:run_config",
+    examples=[
+        ("conrepair run release-7.json", "run it, reusing what hasn't changed"),
+        ("conrepair run release-7.json --fresh -o /tmp/audit", "reuse nothing, write elsewhere"),
+    ],
+)
+def run(parser: Parser) -> None:
+    """Run the audit that a configuration describes.
+
+    Run the audit that a configuration file describes: build, convert, execute and compare its models, and localize
+    and repair what differs, if it says so. Finished steps are kept, and reused by the next run.
+    """
+    parser["models"].add_argument("config", metavar="CONFIG", nargs="?", help="JSON file (default: %(default)s).")
+    parser["search"].add_argument("--fresh", action="store_true", help="Reuse nothing from earlier runs.")
+    add_output(parser, "Folder of all outputs (default: the configuration's).")
+    add_engine(parser)
+
+
+@VERBS.verb(
+    "RUN [RUN_B] [OPTIONS]",
+    keeps=False,
+    examples=[
+        ("conrepair report findings", "make the page and all files again"),
+        ("conrepair report findings --margin 30 -o looser", "who's at fault from 30 times the rounding on?"),
+        ("conrepair report release-6 release-7 -o changes", "what got better, what got worse?"),
+    ],
+)
+def report(parser: Parser) -> None:
+    """Make the report of a saved run again, or compare two runs.
+
+    Make the page and all files of a saved run again, without running a model; with other thresholds, if asked, as
+    far as what was saved can be judged by them. The exit code is the run's, as it's judged now. Of two runs it says
+    what got better, worse, new or is gone; the exit code is 1 if something got worse.
+    """
+    parser["models"].add_argument(
+        "runs", metavar="PATH", nargs="+", help="Folder that a run wrote, or its result.json. Two are compared."
+    )
+    parser["inputs"].add_argument(
+        "--data",
+        metavar="FOLDER",
+        help="Show photos that lie in FOLDER (default: none, whatever folder the run's result names).",
+    )
+    for flag, words in (
+        ("--margin", "A layer is at fault if its error is X times what rounding explains (default: the run's)."),
+        ("--rtol", "Relative tolerance of each element of an output (default: the run's)."),
+        ("--atol", "Absolute tolerance of each element of an output (default: the run's)."),
+        (
+            "--relative-l2",
+            "Relative error that an output as a whole may have (default: the run's, none with --rtol or --atol).",
+        ),
+    ):
+        parser["tolerances"].add_argument(flag, type=real, metavar="X", help=words)
+    add_output(
+        parser, "Write to FOLDER (default: into the run's own, whose result.json stays as it is; of two, the last's)."
+    )
+    add_format(parser)
+
+
+@VERBS.verb(
+    "[OPTIONS]",
+    examples=[
+        ('conrepair architectures --family keras --names "ResNet*" --to tflite', "Keras' ResNets to TFLite"),
+        ("conrepair architectures --list", "list what there is"),
+    ],
+)
+def architectures(parser: Parser) -> None:
+    """Audit many architectures of torchvision and Keras.
+
+    Build architectures of torchvision and keras.applications with random weights, convert each, and compare the
+    results, one after the other.
+    """
+    parser["models"].add_argument(
+        "--list", action="store_true", help="List the architectures and the inputs they take, and run nothing."
+    )
+    parser["models"].add_argument(
+        "--family", action="append", choices=("torchvision", "keras"), help="May be repeated (default: both)."
+    )
+    parser["models"].add_argument(
+        "--names", nargs="+", default=["*"], metavar="NAME", help="Names or patterns (default: all)."
+    )
+    parser["models"].add_argument(
+        "--exclude", nargs="+", default=[], metavar="NAME", help="Names or patterns to leave out."
+    )
+    parser["models"].add_argument(
+        "--to",
+        action="append",
+        default=[],
+        metavar="FORMAT",
+        help="Format to convert to (default: onnx). Repeat it for several.",
+    )
+    parser["models"].add_argument(
+        "--via",
+        action="append",
+        default=[],
+        metavar="CONVERTERS",
+        help="Converters, separated by commas. Repeat it for several routes.",
+    )
+    parser["inputs"].add_argument(
+        "--size",
+        type=count,
+        default=64,
+        metavar="N",
+        help="Height and width of the inputs, where the architecture allows it (default: %(default)s).",
+    )
+    parser["inputs"].add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="Seed of the random weights (default: %(default)s)."
+    )
+    parser["search"].add_argument(
+        "--workers", type=count, default=2, metavar="N", help="Jobs side by side (default: %(default)s)."
+    )
+    parser["search"].add_argument(
+        "--each",
+        type=seconds,
+        default=600.0,
+        metavar="S",
+        help="Time limit in seconds for each conversion and execution (default: %(default)g).",
+    )
+    parser["search"].add_argument(
+        "--memory-gb",
+        type=real,
+        metavar="X",
+        help="Memory limit of each worker in GiB (default: its share of this machine's).",
+    )
+    parser["search"].add_argument("--fresh", action="store_true", help="Reuse nothing from earlier runs.")
+    parser["output"].add_argument(
+        "--keep-models", action="store_true", help="Keep the files of models that have been compared."
+    )
+    parser["output"].add_argument(
+        "--name", default="architectures", metavar="NAME", help="Name of the audit (default: %(default)s)."
+    )
+    add_output(parser, "Folder of all outputs (default: %(default)s).", default="generated")
+    add_format(parser)
+    add_timeout(parser)
+
+
+@VERBS.verb(
+    "CONFIG [OPTIONS]",
+    examples=[("conrepair matrix config.json -o routes.md", "write the table to routes.md")],
+)
+def matrix(parser: Parser) -> None:
+    """Convert models from every format into every other.
+
+    Convert the models of a configuration from every format into every other, compare each result, and write the
+    verdicts as a Markdown table. The configuration's own conversions are ignored.
+    """
+    parser["models"].add_argument(
+        "config", metavar="CONFIG", help="JSON file, of which models, data and limits are used."
+    )
+    add_output(parser, "Markdown file to write (default: route-matrix.md in the audit's folder).", metavar="FILE")
+
+
+@VERBS.verb(
+    "{check,migrate} CONFIG [OPTIONS]",
+    keeps=False,
+    examples=[
+        ("conrepair config check release-7.json", "say what's wrong in it, if anything"),
+        ("conrepair config migrate old.json -o new.json", "rewrite ConRepAIr's form"),
+    ],
+)
+def config(parser: Parser) -> None:
+    """Check a configuration, or migrate one of an older tool.
+
+    Check a configuration without running it, or rewrite one of ConRepAIr or FetaFix in our form.
+    """
+    parser["models"].add_argument("action", choices=("check", "migrate"), help="What to do.")
+    parser["models"].add_argument("config", metavar="CONFIG", help="JSON file.")
+    add_output(parser, "File to write, for migrate.", metavar="FILE")
+    add_force(parser)
+    add_format(parser)

@@ -1,0 +1,79 @@
+"""`conrepair run`: a configured audit, and the networks that it wants."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conrepair.application.cli.several import tell
+from conrepair.application.cli.shared import engine_of
+from conrepair.application.config.legacy.read import load_for_run
+from conrepair.application.crowd.engine import engine
+from conrepair.application.pipeline.audit import run_and_write
+
+if TYPE_CHECKING:
+    from conrepair.application.config.model import AuditConfig
+
+
+def run_config(options: argparse.Namespace) -> int:
+    """Run a configured audit, write its folder, show the summary.
+
+    Args:
+        options: "config" (its path), "fresh" (reuse nothing), "output" (instead of the configuration's), "quiet" (no
+            progress), and those of `conrepair.application.cli.shared`.
+
+    Returns:
+        The exit code.
+    """
+    file = Path(options.config)
+    config = load_for_run(file, quiet=options.quiet)
+    changes: dict[str, Any] = {
+        "reuse": config.reuse and not options.fresh,
+        "engine": engine_of(options, config.engine),
+    }
+    if options.output is not None:
+        changes["output"] = str(Path(options.output).absolute())
+    config = config.model_copy(update=changes)
+    with engine(config.engine, quiet=options.quiet):
+        return _run_all(config, file.absolute().parent, quiet=options.quiet)
+
+
+def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+    """Run the audit, make networks, trace some, run a campaign, as asked; the worst exit code."""
+    from conrepair.application.pipeline.from_config import check_generation
+
+    check_generation(config, base)
+    codes = [0]
+    if config.models or config.architectures:
+        codes.append(audit_and_report(config, base, quiet=quiet, as_json=False))
+    if config.generate is not None:
+        from conrepair.application.cli.commands.generate import generate_configured
+
+        codes.append(generate_configured(config.generate, config, base, quiet=quiet))
+    if config.trace is not None:
+        from conrepair.application.cli.commands.trace import trace_configured
+
+        codes.append(trace_configured(config.trace, config, base, quiet=quiet))
+    if config.fuzz is not None:
+        from conrepair.application.cli.commands.fuzz import fuzz_configured
+
+        codes.append(fuzz_configured(config.fuzz, config, base, quiet=quiet))
+    return max(codes)
+
+
+def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
+    """Run an audit, write its folder, show the result.
+
+    Args:
+        config: What to do.
+        base: Folder that its relative paths start from.
+        quiet: No progress.
+        as_json: Show the document instead of tables.
+
+    Returns:
+        The exit code.
+    """
+    result = run_and_write(config, base, quiet=quiet)
+    tell(result, as_json=as_json, folder=result.folder)
+    return result.exit_code

@@ -1,0 +1,38 @@
+"""`conrepair inputs`: what a model is fed, as a file, to run it elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conrepair.application.cli.next_step import command, tell_next
+from conrepair.application.engine.session import Session
+from conrepair.application.pipeline.single import check_inputs_file, inputs_of, model_inputs, save_inputs
+from conrepair.application.verbs.options import Inputs
+from conrepair.ground.runtime.errors import ExitCode
+from conrepair.ground.runtime.shown.progress import say
+
+
+def inputs(options: argparse.Namespace) -> int:
+    """Draw a model's inputs, or prepare its data, and write them.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ConrepairError: if the model can't be loaded, the data doesn't fit it, or something else is in the way.
+    """
+    verb, path = Inputs.of(vars(options)), Path(options.output).absolute()
+    check_inputs_file(path, force=options.force, data=verb.data)
+    subject, notes = inputs_of(verb)
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
+        arrays, notes = model_inputs(subject, session, notes, timeout=verb.timeout)
+        save_inputs(arrays, path)
+    for note in notes:
+        say(f"note: {note}")
+    for name, array in arrays.items():
+        say(f"{name}: {array.dtype}{list(array.shape)}, first axis samples")
+    say(f"written: {path}")
+    compared = command("compare", options.model, "outputs.npz", "--data", path)
+    tell_next(f"compute the outputs for it elsewhere, save them by name (np.savez), and {compared} judges them")
+    return int(ExitCode.EQUIVALENT)

@@ -1,0 +1,40 @@
+"""`conrepair localize`: where a converted file stops being its source; needs no configuration and no data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conrepair.application.cli.several import each_target, tell
+from conrepair.application.engine.session import Session
+from conrepair.application.pipeline.pair import localize_pair, pair_of
+from conrepair.application.report.folder import check_folder
+from conrepair.application.verbs.options import Localize
+from conrepair.ground.runtime.errors import UsageError
+
+
+def localize(options: argparse.Namespace) -> int:
+    """Localize between a source and each of its targets, with the models between them if they are given.
+
+    Returns:
+        The exit code: 0 where nothing is wrong, 1 where something is.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or looked into.
+    """
+    if options.between and len(options.targets) > 1:
+        raise UsageError("--intermediate names models on the way to one target, and there are several targets.")
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
+        return each_target(options, lambda one: _localize(one, session))
+
+
+def _localize(options: argparse.Namespace, session: Session) -> int:
+    folder = None if options.output is None else Path(options.output).absolute()
+    pair = pair_of(Localize.of(vars(options)), shown=folder is not None or options.format != "text")
+    if folder is not None:
+        check_folder(folder, "localize", pair.inputs)
+    found = localize_pair(pair, session)
+    if folder is not None:
+        found.save(folder)
+    tell(found.run, as_json=options.format == "json", folder=folder)
+    return found.exit_code

@@ -1,0 +1,116 @@
+"""`conrepair repair`: fix a converted file in its own format; needs no configuration and no data."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from conrepair.application.cli.next_step import after_repair, tell_next
+from conrepair.application.cli.several import each_target, tell
+from conrepair.application.engine.session import STORE, Session
+from conrepair.application.pipeline.options import repair_folder
+from conrepair.application.pipeline.pair import is_build, pair_of, repair_pair
+from conrepair.application.report.folder import check_folder
+from conrepair.application.report.localization.advice import verdict_advice
+from conrepair.application.report.results import Repaired
+from conrepair.application.verbs.options import Repair
+from conrepair.diagnosis.repairs.outcomes import RECIPE
+from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.files.scratch import SCRATCH, kept_folder
+from conrepair.ground.runtime.files.store import journals
+from conrepair.ground.runtime.files.whole import make_folder, storage_error
+
+_UNFINISHED = ".conrepair-unfinished"
+
+
+def repair(options: argparse.Namespace) -> int:
+    """Repair each target, or make the edits of a patch again.
+
+    Returns:
+        The exit code: 0 where the result is the source's equal, 1 where something is left, 130 where the search was
+        ended by Ctrl-C.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or edited.
+    """
+    if options.apply is not None and len(options.targets) > 1:
+        raise UsageError("--apply edits one model: name it, and the source if it's to be compared.")
+    if options.output is None:
+        _check_apart(options.targets)
+    return each_target(options, _repair if options.apply is None else _apply)
+
+
+def _check_apart(targets: Sequence[str]) -> None:
+    """Refuse to write what becomes of two targets to one folder.
+
+    Raises:
+        UsageError: if so.
+    """
+    folders = [repair_folder(None, Path(target)) for target in targets]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise UsageError(f"two targets would be written to {folder}. Name a folder for all of them (-o).")
+
+
+def _apply(options: argparse.Namespace) -> int:
+    from conrepair.application.cli.commands.apply import apply
+
+    return apply(options)
+
+
+def _repair(options: argparse.Namespace) -> int:
+    if options.target is None:
+        raise UsageError("name the source and the target; only with --apply one model is enough.")
+    done, written = repaired(options)
+    tell(done.run, as_json=options.format == "json", folder=written)
+    if options.format == "text":
+        tell_next(_next(done, written, options))
+    return done.exit_code
+
+
+def _next(done: Repaired, written: Path | None, options: argparse.Namespace) -> str:
+    """What helps further; the search that had no time for all, and one that was interrupted, say so themselves."""
+    result = done.result
+    if result is None:
+        return verdict_advice(done.before, done.about)
+    if not result.before.faults or result.interrupted or not (result.in_time or result.mended):
+        return ""
+    target = Path(options.target)
+    model = target if result.model is None or written is None else Path(result.model.path)
+    recipe = None if result.recipe is None or written is None else written / RECIPE
+    return after_repair(options, model, right=result.mended, build=is_build(target), recipe=recipe)
+
+
+def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
+    """Repair a target, and write what came of it.
+
+    Args:
+        options: Of the command line.
+
+    Returns:
+        What came of it; and the folder, None where nothing was written: nothing was at fault, or the search was
+        interrupted before it had anything.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or edited.
+    """
+    pair = pair_of(Repair.of(vars(options)))
+    folder = repair_folder(options.output, pair.target)
+    check_folder(folder, "repair", pair.inputs)
+    with contextlib.ExitStack() as stack:
+        make_folder(folder.parent)
+        stack.enter_context(storage_error(folder.parent))
+        room = stack.enter_context(
+            kept_folder(folder.parent / f".{folder.name}{_UNFINISHED}", SCRATCH, _is_unfinished, own=[STORE])
+        )
+        session = stack.enter_context(
+            Session(room, quiet=options.quiet, keeps=not options.trust, fresh=options.fresh)
+        )
+        done = repair_pair(pair, session)
+        return done.save(folder), folder if done.tells else None
+
+
+def _is_unfinished(room: Path) -> bool:
+    return bool(journals(room / STORE))

@@ -1,0 +1,173 @@
+"""How verbs are declared: groups of options, examples, and errors that say what was meant."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from conrepair.ground.runtime.errors import ExitCode, UsageError
+from conrepair.ground.runtime.path_text import path_problem
+from conrepair.ground.runtime.words import harmless, meant
+
+EXIT_CODES = """exit codes:
+  0 equivalent (within tolerance, rounding, or the budget of quantization), or done;
+  1 a difference or a fault was found, or nothing could be proven;
+  2 wrong usage, configuration or data; 3 a model can't be loaded;
+  4 a conversion or an execution failed, the time was up (--timeout), or a result couldn't be
+    written; 130 interrupted."""
+
+_GROUPS = ("models", "inputs", "tolerances", "search", "compiler", "output", "general")
+_WIDTH = 100
+_FILES = frozenset({"SOURCE", "MODEL", "CONFIG", "FILE", "PATH", "PATCH", "RECIPE", "OUTPUT"})
+Verbs = argparse._SubParsersAction
+
+
+class Parser(argparse.ArgumentParser):
+    """One verb, or all of them.
+
+    Args:
+        prog: As it's typed.
+        about: Whole sentences.
+        takes: What follows in the usage line.
+        examples: Each a command, and what it does.
+        **others: Those of argparse.
+    """
+
+    def __init__(
+        self,
+        prog: str,
+        *,
+        about: str,
+        takes: str,
+        examples: Sequence[tuple[str, str]] = (),
+        **others: Any,
+    ) -> None:
+        shown = "".join(f"  {command}\n      {words}\n" for command, words in examples)
+        super().__init__(
+            prog=prog,
+            usage=f"{prog} {takes}",
+            description=textwrap.fill(about, _WIDTH),
+            epilog=(f"examples:\n{shown}\n" if shown else "") + EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=False,
+            allow_abbrev=False,  # `--sample` was taken for --samples
+            **others,
+        )
+        self.examples = tuple(command for command, _ in examples)
+        self._groups = {title: self.add_argument_group(title) for title in _GROUPS}  # empty ones aren't shown
+        self["general"].add_argument("-h", "--help", action="help", help="Show this help and exit.")
+        self._mixing = False
+
+    def __getitem__(self, title: str) -> argparse._ArgumentGroup:
+        """A group of options."""
+        return self._groups[title]
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse; where words are left over, once more with options that may stand between models."""
+        options, rest = super().parse_known_args(args, namespace)
+        if not rest or self._mixing or self._subparsers is not None:
+            return options, rest
+        self._mixing = True  # what argparse has for that calls this method again
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
+
+    def error(self, message: str) -> NoReturn:
+        """End with what was wrong and where help is; argparse's own message shows all options first."""
+        self.exit(int(ExitCode.USAGE), harmless(f"conrepair: {message}\nSee `{self.prog} --help`.\n"))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Say what may have been meant by a word that isn't one of those allowed."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        what = "verb" if isinstance(action, Verbs) else argparse._get_action_name(action)
+        raise argparse.ArgumentError(
+            None, f"{what}: {value!r} isn't known{meant(str(value), known)} (known: {', '.join(known)})"
+        )
+
+
+class Catalogue(list["Callable[[Verbs[Parser]], None]"]):
+    """Verbs of a sort, in the order of help: each puts its parser to those of others."""
+
+    def verb(
+        self,
+        takes: str,
+        *,
+        examples: Sequence[tuple[str, str]],
+        runs: str = "",
+        keeps: bool = True,
+        files: Sequence[str] = (),
+    ) -> Callable[[Callable[[Parser], None]], Callable[[Parser], None]]:
+        """Make a verb of a function that declares its options; name, help and description are the function's.
+
+        Args:
+            takes: What follows the verb in the usage line.
+            examples: Each a command, and what it does.
+            runs: "module:function" in `commands`, which is given the options and returns the exit code; default: both
+                called as the verb is. It's imported when it's called: what it needs takes seconds to import.
+            keeps: Whether finished steps of a run that is interrupted are kept.
+            files: Options that name models, which must be there.
+        """
+
+        def declared(declare: Callable[[Parser], None]) -> Callable[[Parser], None]:
+            name, (words, _, about) = declare.__name__, inspect.cleandoc(declare.__doc__ or "").partition("\n\n")
+
+            def add(verbs: Verbs[Parser]) -> None:
+                parser: Parser = verbs.add_parser(name, help=words, about=about, takes=takes, examples=examples)
+                declare(parser)
+                general = parser["general"]
+                general.add_argument("-q", "--quiet", action="store_true", help="Show no progress.")
+                general.add_argument(
+                    "--timings",
+                    action="store_true",
+                    help="Show at the end where the time went, job by job (on standard error).",
+                )
+                command = f"conrepair.application.cli.commands.{runs or f'{name}:{name}'}"
+                parser.set_defaults(command=command, keeps=keeps, files=tuple(files), parser=parser)
+
+            self.append(add)
+            return declare
+
+        return declared
+
+
+def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
+    """Refuse what no option takes.
+
+    Raises:
+        UsageError: with the option that may have been meant.
+    """
+    if not rest:
+        return
+    parser: Parser = options.parser
+    word, known = rest[0].partition("=")[0], list(parser._option_string_actions)
+    what = "there's no option" if word.startswith("-") else "there's nothing that would take"
+    raise UsageError(f"{what} {word}{meant(word, known)}\nSee `{parser.prog} --help`.")
+
+
+def path_kind(action: argparse.Action) -> str:
+    """What an argument names on the disk: "file", "folder", or "" for something else."""
+    # A pair's second model is a TARGET, and so is what TVM's option --target generates code for.
+    if action.metavar in _FILES or (action.metavar == "TARGET" and not action.option_strings):
+        return "file"
+    return "folder" if action.metavar == "FOLDER" else ""
+
+
+def check_paths(options: argparse.Namespace) -> None:
+    """Refuse what can't be the path of anything, before work is done for it.
+
+    Raises:
+        UsageError: with the argument and the reason.
+    """
+    for action in options.parser._actions:
+        if not path_kind(action):
+            continue
+        given = getattr(options, action.dest, None)
+        for text in given if isinstance(given, list) else [given]:
+            if text and (problem := path_problem(text, output=action.dest == "output")):
+                raise UsageError(f"{argparse._get_action_name(action)}: {problem}")

@@ -1,0 +1,205 @@
+"""Options of many verbs: models, outputs, the time limit, and where jobs run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from dataclasses import MISSING
+from typing import TYPE_CHECKING, Any
+
+from conrepair.application.cli.parser import Parser
+from conrepair.application.verbs.numbers import seconds
+from conrepair.application.verbs.option import About, Options
+from conrepair.ground.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from conrepair.application.config.model import EngineConfig
+
+
+def add_engine(parser: Parser) -> None:
+    """For verbs of many jobs.
+
+    Args:
+        parser: Of the verb.
+    """
+    parser["general"].add_argument(
+        "--engine",
+        choices=("here", "dask"),
+        help="Where jobs run: on this machine, or on a Dask cluster (default: here, or as the configuration says).",
+    )
+    parser["general"].add_argument(
+        "--scheduler", metavar="ADDRESS", help="Of the cluster's scheduler, as tls://10.0.0.1:8786."
+    )
+    parser["general"].add_argument(
+        "--exchange",
+        metavar="PLACE",
+        help="Where files go from machine to machine: a folder that all of them see, or a URL as s3://bucket/place.",
+    )
+
+
+def engine_of(options: argparse.Namespace, configured: EngineConfig | None = None) -> EngineConfig:
+    """Where jobs run, by the options, else by a configuration.
+
+    Args:
+        options: Of the command line.
+        configured: What a configuration says.
+
+    Raises:
+        UsageError: if options lack each other.
+    """
+    from conrepair.application.config.engine import DaskConfig
+    from conrepair.application.config.model import EngineConfig
+
+    known = configured or EngineConfig()
+    if options.engine == "here":
+        known = EngineConfig()
+    elif options.engine == "dask":
+        before = known.dask
+        scheduler = options.scheduler or (before and before.scheduler)
+        exchange = options.exchange or (before and before.exchange)
+        if not scheduler or not exchange:
+            raise UsageError("--engine dask needs --scheduler ADDRESS and --exchange PLACE (docs/crowd.md).")
+        without = None if before is None else before.without_tls
+        return EngineConfig(dask=DaskConfig(scheduler=scheduler, exchange=exchange, without_tls=without))
+    if options.scheduler or options.exchange:
+        raise UsageError("--scheduler and --exchange are of --engine dask.")
+    return known
+
+
+_SEARCHES = ("seconds", "advice")
+_SHARE = 0.25  # of the time, for each search that nobody gave a time of its own
+
+
+class _Given(argparse.Action):
+    """An option's value, and that somebody gave it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        """Keep both."""
+        setattr(namespace, self.dest, values)
+        namespace.given = {*getattr(namespace, "given", ()), self.dest}
+
+
+def add_timeout(parser: Parser, what: str = "", *, searches: str = "") -> None:
+    """How long the command may take.
+
+    Args:
+        parser: Of the verb.
+        what: What has 600 s where no time is given for the command; "" where an option of the verb's says it.
+        searches: Options of searches, whose time is added where it's given.
+    """
+    besides = f", and those of {searches} where given," if searches else ""
+    default = f"none; each {what} has 600" if what else "none"
+    parser["general"].add_argument(
+        "--timeout",
+        action=_Given,
+        type=seconds,
+        default=600.0,
+        metavar="S",
+        help=f"End the command after S seconds{besides} with exit code 4 (default: {default}).",
+    )
+
+
+def time_limit(options: argparse.Namespace) -> float | None:
+    """Seconds that the command has; None where nobody bounds it.
+
+    Searches whose time is given have it besides; others get a share of the whole.
+
+    Args:
+        options: Of the command line; times of searches are changed in it.
+    """
+    given = getattr(options, "given", ())
+    if "timeout" not in given:
+        return None
+    whole = float(options.timeout)
+    for name in _SEARCHES:
+        value = getattr(options, name, None)
+        if value is None:
+            continue
+        if name in given:
+            whole += value
+        else:
+            setattr(options, name, min(value, _SHARE * options.timeout))
+    return whole
+
+
+_SHORT = {"count": "-n", "output": "-o", "workers": "-j"}
+
+
+def add_fresh(parser: Parser) -> None:
+    """For verbs whose results are kept in the user's cache."""
+    parser["general"].add_argument(
+        "--fresh",
+        action="store_true",
+        help="Take no results from the cache (`conrepair cache`), and replace those that are there.",
+    )
+
+
+def add_output(parser: Parser, words: str, *, metavar: str = "FOLDER", default: str | None = None) -> None:
+    """Where to write, of a verb whose own options don't say it.
+
+    Args:
+        parser: Of the verb.
+        words: Whole sentences.
+        metavar: What help calls it.
+        default: Where to write if nobody says it.
+    """
+    parser["output"].add_argument("-o", "--output", metavar=metavar, default=default, help=words)
+
+
+def add_force(parser: Parser) -> None:
+    """For verbs that replace only what they wrote."""
+    parser["output"].add_argument(
+        "--force",
+        action="store_true",
+        help="Replace an earlier output of this verb, unless it was changed or holds anything else.",
+    )
+
+
+def add_format(parser: Parser) -> None:
+    """Text or JSON."""
+    parser["output"].add_argument(
+        "-f",
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="Print text for people, or JSON for programs (default: %(default)s).",
+    )
+
+
+def add_source(parser: Parser) -> None:
+    """The model that is right."""
+    parser["models"].add_argument("source", metavar="SOURCE", help="The original model; it's right by definition.")
+
+
+def add_model(parser: Parser) -> None:
+    """The model of a verb that takes one."""
+    parser["models"].add_argument("model", metavar="MODEL", help="Model file, or SavedModel folder.")
+
+
+def add_options(parser: Parser, verb: type[Options], *, required: Collection[str] = ()) -> None:
+    """Declare all options that a shell has of a verb.
+
+    Args:
+        parser: Of the verb.
+        verb: Its options.
+        required: Those that only Python may leave out.
+    """
+    for name, about, default in verb.declared():
+        if about.flag:
+            flags = [*([_SHORT[name]] if name in _SHORT else []), about.flag]
+            words = verb.meaning(name, flags=True).replace("%", "%%")
+            parser[about.group].add_argument(
+                *flags, dest=name, help=words, **_taken(about, default, name in required or default is MISSING)
+            )
+
+
+def _taken(about: About, default: Any, required: bool) -> dict[str, Any]:
+    """What argparse is told of an option's value."""
+    value = about.value
+    if value.parsed is True:
+        return {"action": "store_false" if default else "store_true"}
+    action: Any = "append" if value.many else _Given if about.searches else "store"
+    told = {"action": action, "type": value.parsed, "default": [] if default == () else default, "required": required}
+    if value.choices:
+        return told | {"choices": value.choices}
+    return told | {"metavar": value.metavar, "default": None if default is MISSING else told["default"]}

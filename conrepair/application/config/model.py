@@ -1,0 +1,836 @@
+"""The configuration as pydantic models. Field descriptions become the JSON Schema's."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+
+from conrepair.application.config.device_url import DEVICE_URL, device_of_url
+from conrepair.application.config.engine import DaskConfig
+from conrepair.application.config.fuzz import FuzzConfig
+from conrepair.application.config.generate import GenerateConfig
+from conrepair.application.config.rules import LOCAL_DEVICE, broken_rules
+from conrepair.application.config.strict import (
+    AnyPath,
+    Bool,
+    Float,
+    Int,
+    OutputPath,
+    Seconds,
+    Strict,
+    refusal_at,
+    this_one,
+)
+from conrepair.application.config.trace import TraceConfig
+from conrepair.application.verbs.options import Compiled, Localize, Repair
+from conrepair.formats.models.formats import format_name, unknown_format
+from conrepair.ground.graph.kinds import EditKind
+from conrepair.ground.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
+from conrepair.ground.runtime.path_text import fitting_name
+from conrepair.verdicts.evaluate.tolerance import WITHOUT_BUDGET, ArithmeticName, Tolerance
+
+_DISABLED_PREFIX = "noop_"
+_TARGET_IN_LABEL = 48  # bytes: a target may have as many attributes as it likes
+_NAME_LETTERS = 100  # files and folders are named after models, audits and backends
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
+_Accuracy = Annotated[str, Field(pattern=r"^top[1-9][0-9]{0,3}$")]
+_AT = "@"
+_VERSION = r"[A-Za-z0-9][A-Za-z0-9.+!_-]{0,40}"
+_Release = Annotated[
+    Annotated[str, Field(pattern=f"^{_VERSION}$")] | None,
+    Field(
+        None,
+        description="Another release of the library, as package indices have it, in an environment of its own. "
+        "Default: what's installed.",
+    ),
+]
+_Pixels = Annotated[Int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
+
+
+class RecipeConfig(Strict):
+    """Preprocessing: a named recipe, with fields of it replaced."""
+
+    base: str = Field(
+        "raw",
+        description="torchvision, keras:tf, keras:torch, keras:caffe, tflite, efficientnet-lite or raw.",
+    )
+    size: tuple[_Pixels, _Pixels] | None = Field(None, description="Height and width; default: the model's.")
+    fit: Literal["stretch", "crop", "pad", "none"] | None = Field(
+        None,
+        description="stretch to the size, resize the shorter side and centre-crop, keep the proportions and pad with "
+        "zeros, or leave as it is.",
+    )
+    resize_to: _Pixels | None = Field(None, description="Shorter side before the crop, in pixels.")
+    crop_ratio: Float | None = Field(None, description="size / shorter side before the crop.")
+    interpolation: Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"] | None = None
+    resampler: Literal["pillow", "tensorflow"] | None = None
+    channels: Literal["rgb", "bgr", "grey"] | None = None
+    divisor: Float | None = Field(None, description="First step: x / divisor.")
+    mean: tuple[Float, ...] | None = Field(None, description="Second step: - mean.")
+    std: tuple[Float, ...] | None = Field(None, description="Third step: / std.")
+    layout: Literal["NCHW", "NHWC"] | None = Field(None, description="Default: the model's.")
+
+
+def _recipe_from_name(value: Any) -> Any:
+    return {"base": value} if isinstance(value, str) else value
+
+
+Recipe = Annotated[RecipeConfig, BeforeValidator(_recipe_from_name, json_schema_input_type=str | RecipeConfig)]
+
+
+class SyntheticConfig(Strict):
+    """Random inputs for the source's input shapes."""
+
+    samples: Int = Field(32, ge=1, le=MOST_SAMPLES)
+    seed: Int = Field(0, ge=0, le=MOST_SEED)
+    low: Float | None = Field(
+        None, description="Lower end of the range of float inputs. Default: what the files are made for, or -1."
+    )
+    high: Float | None = Field(None, description="The upper end. Default: what the files are made for, or 1.")
+    integer_high: Int | None = Field(
+        None,
+        ge=1,
+        description="Integer inputs are drawn from [0, this). Default: the size of the table they index.",
+    )
+
+    @model_validator(mode="after")
+    def _range_is_one(self) -> SyntheticConfig:
+        low, high = self.ends
+        if low > high:
+            raise ValueError(f"low ({low:g}) is above high ({high:g})")
+        return self
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range of float inputs that no file says anything about."""
+        return -1.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
+
+
+class DatasetConfig(Strict):
+    """What the models are run on: exactly one of zoo, folder, tensors, synthetic."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": this_one("zoo", "folder", "tensors", "synthetic")})
+
+    zoo: str | None = Field(None, description="Photos by name: photos, imagenet-photos, natural-photos.")
+    folder: AnyPath | None = Field(None, description="A folder of photos.")
+    tensors: AnyPath | None = Field(
+        None, description="An .npz or .npy file, first axis samples; array names are input names."
+    )
+    synthetic: SyntheticConfig | None = None
+    labels: AnyPath = Field(
+        "auto", description="For a folder: auto, subfolders, filenames, none, or the path of a CSV."
+    )
+    limit: Int | None = Field(None, ge=1, description="Take the first so many.")
+
+    @model_validator(mode="after")
+    def _exactly_one_origin(self) -> DatasetConfig:
+        origins = [self.zoo, self.folder, self.tensors, self.synthetic]
+        if sum(origin is not None for origin in origins) != 1:
+            raise ValueError("give exactly one of 'zoo', 'folder', 'tensors', 'synthetic'")
+        return self
+
+
+class InputConfig(Strict):
+    """An input of a model whose file doesn't say it (a PyTorch factory, TorchScript)."""
+
+    name: str | None = None
+    shape: tuple[Annotated[Int, Field(ge=1)] | str, ...] = Field(
+        ...,
+        description='With the batch dimension; a string is symbolic: ["batch", 3, 224, 224].',
+    )
+    dtype: Literal["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "bool"] = "float32"
+    layout: Literal["NCHW", "NHWC"] | None = None
+    high: Int | None = Field(None, ge=1, description="For an integer input: the size of the table it indexes.")
+
+
+class ConversionConfig(Strict):
+    """A conversion to try: a target format, or a pinned chain of converters."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["to"], "properties": {"to": {"type": "string"}}},
+                {"required": ["via"], "properties": {"via": {"type": "array", "minItems": 1}}},
+            ]
+        }
+    )
+
+    to: str | None = Field(
+        None,
+        description="torch, keras, tensorflow, tflite or onnx. With the prefix noop_ it is disabled.",
+    )
+    via: tuple[str, ...] | None = Field(None, description="The converters to use, in this order.")
+    options: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="Options by converter name, e.g. {'torch-onnx-script': {'opset': 17}}.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _translate_alias(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("to"), str):
+            return value | {"to": format_name(value["to"])}
+        return value
+
+    @model_validator(mode="after")
+    def _has_a_goal(self) -> ConversionConfig:
+        if self.to is None and not self.via:
+            raise ValueError("give 'to' (a format) or 'via' (converters)")
+        problem = unknown_format(self.to) if self.enabled and self.to is not None else None
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
+    @property
+    def enabled(self) -> bool:
+        """False when `to` or a converter carries the noop_ prefix of the older configuration."""
+        return not any(name.startswith(_DISABLED_PREFIX) for name in (self.to or "", *(self.via or ())))
+
+
+def _conversion_from_format(value: Any) -> Any:
+    return {"to": value} if isinstance(value, str) else value
+
+
+Conversion = Annotated[
+    ConversionConfig,
+    BeforeValidator(_conversion_from_format, json_schema_input_type=str | ConversionConfig),
+]
+
+
+class ModelConfig(Strict):
+    """A source model, or an existing conversion of one: exactly one of zoo, path, factory."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": this_one("zoo", "path", "factory")})
+
+    name: _Name = Field(..., description="Names the output folder.")
+    zoo: str | None = Field(None, description="A packaged pretrained model by name.")
+    path: AnyPath | None = Field(
+        None,
+        description=".onnx, .pt2, TorchScript, .keras, .h5, SavedModel folder, frozen .pb, .tflite.",
+    )
+    factory: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        description="package.module:function, e.g. torchvision.models:mobilenet_v2.",
+    )
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments of the factory.")
+    weights: AnyPath | None = Field(None, description="Weights file for the factory's model.")
+    initialize: Literal["as-built", "variance-preserving"] = Field(
+        "as-built",
+        description="variance-preserving draws BatchNorm statistics so that random weights answer to the input.",
+    )
+    seed: Int = Field(0, ge=0, le=MOST_SEED, description="For a factory's random weights.")
+    inputs: tuple[InputConfig, ...] | None = None
+    recipe: Recipe | None = Field(None, description="Preprocessing of photos; default: the model's own.")
+    compare_with: str | None = Field(
+        None, description="This model is a conversion, made elsewhere, of the model of that name."
+    )
+    conversions: tuple[Conversion, ...] = ()
+    dataset: DatasetConfig | None = Field(None, description="Instead of the audit's.")
+    backends: tuple[Backend, ...] | None = Field(None, min_length=1, description="Instead of the audit's.")
+    batch_size: Int | None = Field(None, ge=1, description="Instead of the audit's.")
+    skip_analysis: Bool = Field(False, description="Leave this model out.")
+    trust: Bool = Field(
+        False,
+        description="Allow code or pickles in the model file to run. Only for files you made.",
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one_origin(self) -> ModelConfig:
+        if sum(origin is not None for origin in (self.zoo, self.path, self.factory)) != 1:
+            raise ValueError("give exactly one of 'zoo', 'path', 'factory'")
+        return self
+
+
+class ArchitecturesConfig(Strict):
+    """Architectures of a library, with random weights: each is audited by itself, one after the other."""
+
+    family: Literal["torchvision", "keras"] = Field(
+        ..., description="torchvision.models' classifiers, or keras.applications."
+    )
+    names: Literal["all"] | tuple[str, ...] = Field(
+        "all", description='Names or patterns, e.g. ["resnet18", "densenet*"].'
+    )
+    exclude: tuple[str, ...] = Field((), description="Names or patterns to leave out.")
+    size: Int = Field(
+        64, ge=1, description="Height and width of the input; raised to what an architecture takes at least."
+    )
+    seed: Int = Field(0, ge=0, le=MOST_SEED, description="For the random weights.")
+    conversions: tuple[Conversion, ...] = Field(("onnx",), validate_default=True)
+    dataset: DatasetConfig | None = Field(
+        None, description="Default: 8 synthetic samples, in the range that the architecture takes."
+    )
+
+
+def _in_release(name: str, release: str | None) -> str:
+    """What's called so in another release of its library, if one is given."""
+    return name if release is None else f"{name}{_AT}{release}"
+
+
+class _Computing(Strict):
+    """A backend whose arithmetic may be declared."""
+
+    arithmetic: ArithmeticName | Literal[""] = Field(
+        "", description='Arithmetic that it computes in. Default, "": as far as it tells itself.'
+    )
+
+
+class _Labelled(_Computing):
+    """A backend that reports may call as somebody likes."""
+
+    name: str
+    label_: _Name | None = Field(None, alias="label", description="How reports call it. Default: its name.")
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return self.label_ or self.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the backend is told."""
+        return self.model_dump(mode="json", exclude={"name", "label_", "optional", "arithmetic"})
+
+
+class LibrariesConfig(Strict):
+    """Each model in its own framework."""
+
+    name: Literal["libraries"]
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return self.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the backend is told."""
+        return {}
+
+
+class _OnDevice(_Labelled):
+    """A backend that runs models on the processor, or on a GPU."""
+
+    device: Literal["cpu", "cuda"] = Field("cpu", description="Where it runs: the processor, or a GPU of NVIDIA's.")
+    tf32: Bool = Field(
+        True, description="On cuda: let products of float32 be computed in TF32, as the library does by itself."
+    )
+
+    def _with_device(self, setting: str) -> str:
+        tf32 = "" if self.tf32 else " without TF32"
+        return setting if self.device == "cpu" else f"{setting}, {self.device}{tf32}"
+
+
+class OnnxRuntimeConfig(_OnDevice):
+    """ONNX models as deployed, in ONNX Runtime."""
+
+    name: Literal["onnxruntime"]
+    optimization: Literal["disabled", "basic", "extended", "all"] = Field("all", description="Graph optimizations.")
+    disabled_optimizers: tuple[str, ...] = Field((), description="Optimizers of that level to leave out.")
+    release: _Release
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return self.label_ or _in_release(self.name, self.release)
+
+    @property
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        off = filter(None, [", ".join(self.disabled_optimizers)])
+        return self._with_device(", without ".join([self.optimization, *off]))
+
+
+class TfliteConfig(_Labelled):
+    """Models in the LiteRT interpreter; those of other formats are converted to TFLite first."""
+
+    name: Literal["tflite"]
+    kernels: Literal["delegate", "builtin", "reference"] = Field(
+        "delegate", description="XNNPACK's where it has some, TFLite's own, or its plain loops."
+    )
+
+    @property
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        return self.kernels
+
+
+class InductorConfig(_OnDevice):
+    """Models compiled by torch.compile; those of other formats are converted to PyTorch first."""
+
+    name: Literal["inductor"]
+    backend: Literal["eager", "aot_eager", "aot_eager_decomp_partition", "inductor"] = Field(
+        "inductor", description="How far it compiles, by torch.compile's names."
+    )
+    inductor_options: dict[str, Bool | Int | str] = Field(
+        default_factory=dict, description="Of torch._inductor.config: those that change results on a CPU."
+    )
+    disabled_passes: tuple[str, ...] = Field((), description="Passes on the graph to leave out.")
+    disabled_decompositions: tuple[str, ...] = Field((), description="Operators (aten.gelu.default) that stay whole.")
+    disabled_lowerings: tuple[str, ...] = Field(
+        (), description="Operators (aten.erf.default) that PyTorch's own kernels compute."
+    )
+
+    @property
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        return self._with_device(self.backend)
+
+
+class XlaConfig(_Labelled):
+    """Models compiled whole by TensorFlow's XLA; those of other formats are converted to Keras first."""
+
+    name: Literal["xla"]
+    optimization_level: Annotated[Int, Field(ge=0, le=3)] | None = Field(
+        None, description="Of code generation. Default: XLA's, 3."
+    )
+    max_isa: Literal["SSE4_2", "AVX", "AVX2", "AVX512"] | None = Field(
+        None, description="Instructions that it may use, on x86. Default: the processor's."
+    )
+    fast_math: Bool = Field(False, description="Let it reorder and approximate, as if there were no NaN or infinity.")
+    disabled_hlo_passes: tuple[str, ...] = Field((), description="Passes to leave out, by XLA's names.")
+
+    @property
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        level = 3 if self.optimization_level is None else self.optimization_level
+        fast = ", fast math" if self.fast_math else ""
+        return ", without ".join([f"O{level}{fast}", *filter(None, [", ".join(self.disabled_hlo_passes)])])
+
+
+class RpcDeviceConfig(Strict):
+    """A device that TVM reaches over RPC, which has no authentication: on a trusted network, or through a tunnel."""
+
+    name: _Name | None = Field(None, description="How reports call it. Default: its key in `devices`.")
+    host: str = Field(..., min_length=1, description="Of the server, or of the tracker.")
+    port: Int = Field(9090, ge=1, le=65535, description="Of the server, or of the tracker.")
+    key: str = Field("", pattern=r"^\S*$", description="That the server was started with.")
+    tracker: Bool = Field(
+        False,
+        description="host and port are a tracker's; any free server with the key, wherever it is, runs the model.",
+    )
+    target: str | None = Field(None, description="Of backends on this device that name none.")
+    host_target: str | None = Field(
+        None, description="For opencl and cuda: the device's processor, e.g. llvm -mtriple=aarch64-linux-gnu."
+    )
+    linker: AnyPath | None = Field(
+        None,
+        description="A cross-compiler here that links, e.g. aarch64-linux-gnu-g++. Default: with -mtriple the "
+        "device's own compiler; else this machine's.",
+    )
+    connect_seconds: Seconds = Field(10.0, gt=0, description="For the server to answer.")
+    step_seconds: Seconds = Field(120.0, gt=0, description="For the upload, for loading, for one batch (run twice).")
+    session_seconds: Seconds = Field(600.0, gt=0, description="For all of a model's batches.")
+    attempts: Int = Field(2, ge=1, le=10, description="To connect, and sessions when the connection is lost.")
+
+    @model_validator(mode="after")
+    def _tracker_has_a_key(self) -> RpcDeviceConfig:
+        if self.tracker and not self.key:
+            raise ValueError("a tracker finds servers by their key: give 'key'")
+        return self
+
+
+def _device_from_text(value: Any) -> Any:
+    if value == LOCAL_DEVICE:
+        return None
+    return device_of_url(value) if isinstance(value, str) else value
+
+
+class TvmConfig(_Labelled):
+    """Models compiled by Apache TVM, for one target under one setting."""
+
+    name: Literal["tvm"]
+    label_: _Name | None = Field(
+        None,
+        alias="label",
+        description="How reports call it. Default: tvm-TARGET-SETTING, with a pinned importer, and the device if "
+        "it's not local.",
+    )
+    target: str = Field(
+        Compiled.default("target"), description="llvm, opencl or cuda, with TVM's attributes: llvm -mcpu=native."
+    )
+    setting: Literal["O0", "O1", "O2", "O3", "tuned"] = Field(
+        Compiled.default("setting"), description="Which passes run."
+    )
+    importer: Literal["onnx", "torch", "tflite"] | None = Field(
+        None,
+        description="Format that TVM imports; other models are converted first. Default: the model's own, or onnx.",
+    )
+    required_pass: tuple[str, ...] = Field((), description="Passes to run besides the setting's.")
+    disabled_pass: tuple[str, ...] = Field((), description="Passes of the setting to leave out.")
+    left_out: tuple[str, ...] = Field(
+        (), description="Passes that don't run, or single applications of them (FuseOps#0), as build.json names them."
+    )
+    fusion_depth: Int | None = Field(None, ge=1, description="Operators that a kernel may be fused of. Default: 256.")
+    vectorize: Bool = Field(True, description="Whether kernels compute in vectors where schedules say so.")
+    unfused: tuple[str, ...] = Field((), description="Operators of the imported model to leave out of fusion.")
+    unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
+    stable: tuple[str, ...] = Field((), description="Operators of an ONNX model to compute in a stable form.")
+    float64: tuple[str, ...] = Field((), description="Operators of an ONNX model to compute in float64.")
+    trials: Int = Field(Compiled.default("trials"), ge=1, description="For tuned: how many candidates are measured.")
+    database: AnyPath | None = Field(
+        None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
+    )
+    built: AnyPath | None = Field(
+        None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
+    )
+    threads: Int | None = Field(None, ge=1, description="That a kernel may use, of those that TVM has. Default: all.")
+    fast_math: Bool = Field(
+        True, description="For cuda: approximate functions, and take tiny numbers for zero. False needs nvcc."
+    )
+    release: _Release
+    device: Annotated[
+        RpcDeviceConfig | None,
+        BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),
+    ] = Field(None, description=f"Where it runs: local, a name of `devices`, {DEVICE_URL}.")
+    optional: Bool = Field(
+        False, description="Whether a device that isn't there is only said, and doesn't make the run fail."
+    )
+    debug_enabled: Bool = Field(
+        False, description="Keep what each kernel computes, as files; layers are compared without it, too."
+    )
+    debug_samples: Int = Field(8, ge=1, description="For debug_enabled: samples to keep.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _target_of_the_device(cls, value: Any) -> Any:
+        device = value.get("device") if isinstance(value, dict) else None
+        if isinstance(device, dict) and device.get("target") is not None:
+            return {"target": device["target"]} | value
+        return value
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        device = self.device
+        where = "" if device is None else f"-{device.name or f'{device.host}-{device.port}'}"
+        importer = "" if self.importer is None else f"-{self.importer}"
+        target = re.sub(r"[^A-Za-z0-9._]+", "-", re.sub(r" -[a-z][a-z0-9_-]*=", " ", self.target)).strip("-")
+        name = f"tvm-{fitting_name(target, _TARGET_IN_LABEL)}-{self.setting}{importer}{where}"
+        return self.label_ or _in_release(
+            fitting_name(re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")), self.release
+        )
+
+
+BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TfliteConfig | InductorConfig | XlaConfig | TvmConfig
+
+
+def _backend_from_name(value: Any) -> Any:
+    """What stands for a name: "onnxruntime@1.20.1" for an object with `name` and `release`; else the value itself."""
+    if not isinstance(value, str):
+        return value
+    name, is_release, release = value.partition(_AT)
+    return {"name": name, "release": release} if is_release else {"name": name}
+
+
+_AnyBackend = Annotated[BackendConfig, Field(discriminator="name")]
+_BackendName = (
+    Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
+    | Annotated[str, Field(pattern=f"^(onnxruntime|tvm){_AT}{_VERSION}$")]
+)
+BACKEND_CONFIGS: dict[str, type[BackendConfig]] = {
+    get_args(kind.model_fields["name"].annotation)[0]: kind for kind in get_args(BackendConfig)
+}
+"""By name."""
+
+Backend = Annotated[
+    _AnyBackend, BeforeValidator(_backend_from_name, json_schema_input_type=_BackendName | _AnyBackend)
+]
+ModelConfig.model_rebuild()
+
+
+class StagesConfig(Strict):
+    """Which stages run; the names are the older format's."""
+
+    build: Bool = Field(True, description="Make the models (fetch, call factories).")
+    convert: Bool = True
+    execute: Bool = True
+    evaluate: Bool = True
+    localize: Bool = Field(
+        False, description="Name the layers at fault of targets that differ from their source; see `localize`."
+    )
+    repair: Bool = Field(
+        False, description="Repair targets whose layers are at fault, in their own format; see `repair`."
+    )
+
+
+class OutputToleranceConfig(Strict):
+    """Of some outputs: where `rtol` or `atol` is given, elements decide alone unless `relative_l2` is, too."""
+
+    rtol: Float = Field(Tolerance.rtol, ge=0)
+    atol: Float = Field(Tolerance.atol, ge=0)
+    relative_l2: Float | None = Field(None, ge=0, description="||a-b|| / ||reference|| of an output.")
+
+
+class ToleranceConfig(OutputToleranceConfig):
+    """|a-b| <= atol + rtol*|reference| for every element, and the whole's relative L2, is `equivalent`.
+
+    Integers and truth values are equal or not, unless `rtol` or `atol` is given.
+    """
+
+    relative_l2: Float | None = Field(
+        1e-4, ge=0, description="||a-b|| / ||reference|| of an output; null: elements alone decide."
+    )
+    noise_margin: Float = Field(
+        Tolerance.noise_margin,
+        ge=1,
+        description="`noise` up to so many times the source's own measured rounding error.",
+    )
+    quantized_top1: Float = Field(
+        0.25,
+        ge=0,
+        le=1,
+        description="A quantized target may differ in so large a share of top-1 answers.",
+    )
+    quantized_cosine: Float = Field(
+        0.9,
+        ge=-1,
+        le=1,
+        description="and must keep at least this cosine with the source's outputs.",
+    )
+    strict_signature: Bool = Field(
+        Tolerance.strict_signature,
+        description="Whether inputs and outputs in another layout are a fault, too, however right the numbers are.",
+    )
+    arithmetic: ArithmeticName | Literal[""] = Field(
+        "",
+        description="Arithmetic that targets compute in: what it makes of their sources' networks, by simulation, is "
+        'no fault. Default, "": as far as a backend tells, and float32 where models are run on this processor.',
+    )
+    by_output: dict[str, OutputToleranceConfig] = Field(
+        default_factory=dict,
+        description="Tolerances of some outputs in place of these, by the name of a source's output, or by a type "
+        "that targets compute in or give (float16). What isn't given there is as above.",
+    )
+
+    max_drop: dict[_Accuracy, Annotated[Float, Field(ge=0, le=1)]] = Field(
+        default_factory=dict,
+        description="Share of the labelled samples by which accuracy may fall, by top1, top5 and the like: a target "
+        "that loses more is faulty. It stands in for the budgets of quantized targets that aren't given.",
+    )
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The same as fields of a `Tolerance`."""
+        values = self.model_dump(exclude={"max_drop"})
+        if self.max_drop:
+            values |= {name: value for name, value in WITHOUT_BUDGET.items() if name not in self.model_fields_set}
+        given = not {"rtol", "atol"}.isdisjoint(self.model_fields_set)
+        by_output = {name: item.model_dump(exclude_unset=True) for name, item in self.by_output.items()}
+        return values | {"given": given, "by_output": by_output}
+
+
+class MetricsConfig(Strict):
+    """Your own metrics: functions of the source's and the target's output (arrays) that give a number."""
+
+    functions: tuple[str, ...] = Field(
+        (),
+        description="FILE.py:FUNCTION (relative to this file) or MODULE:FUNCTION, with `,min=X`, `,max=X` (it "
+        "decides, too) and `,output=NAME` (it's of that alone). They need `trust`.",
+    )
+    trust: Bool = Field(False, description="Run the functions: programs, which aren't confined.")
+
+
+class SuspiciousnessConfig(Strict):
+    """Statistics that rank layers: those that differ more where the models disagree than where they agree."""
+
+    enabled: Bool = Field(False, description="Runs both models on the whole dataset once more.")
+    similar_sample: Int = Field(15, ge=2, description="Inputs on which the models agree, in each repetition.")
+    dissimilar_sample: Int = Field(15, ge=2, description="Inputs on which they disagree, in each repetition.")
+    repetitions: Int = Field(3, ge=1, description="How often inputs are drawn; ranks are added.")
+    seed: Int = Field(0, ge=0, le=MOST_SEED, description="Of the draws.")
+
+
+class LocalizeConfig(Strict):
+    """How layers at fault are looked for."""
+
+    when: Literal["different", "always", "excused"] = Field(
+        "different",
+        description="Targets whose answers differ more than `equivalent` allows; all of them; or those alone whose "
+        "difference rounding or the budget of quantization excuses, whose outputs tell nothing, or that the budget "
+        "accuses on synthetic inputs.",
+    )
+    samples: Int = Field(8, ge=1, description="Inputs that layers are compared on.")
+    batch_size: Int = Field(
+        Localize.default("batch_size"), ge=1, description="At once, for models that leave it open."
+    )
+    recipe_runs: Int = Field(
+        300, ge=1, description="Runs of a target whose photos are prepared wrongly, to find the right recipe."
+    )
+    recipe_seconds: Seconds = Field(60.0, gt=0, description="Time for that.")
+    latent: Bool = Field(
+        Localize.default("latent"),
+        description="Whether faults that no input shows count as others do, and are repaired. Those that belong to a "
+        "rule of others do in any case.",
+    )
+    suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
+
+
+class RepairConfig(Strict):
+    """How targets, and conversions that give none, are repaired."""
+
+    targets: Bool = Field(True, description="Repair targets whose layers are at fault.")
+    conversions: Bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
+    seconds: Seconds = Field(
+        Repair.default("seconds"),
+        gt=0,
+        le=MOST_SECONDS,
+        description="For each target or conversion; no further edit, or way, is tried then.",
+    )
+    advice_seconds: Seconds = Field(
+        Repair.default("advice"),
+        ge=0,
+        le=MOST_SECONDS,
+        description="To try other ways to convert, for each target at fault; 0: they're only named.",
+    )
+    edits: tuple[EditKind, ...] | None = Field(
+        None,
+        description="Only such edits of targets: another recipe for photos, inputs or outputs exchanged, sizes of "
+        "inputs, parameters, scales of quantized tensors (or a layer without), attributes, operators that reorder "
+        "axes, other operators. "
+        "Default: all.",
+    )
+    bake_recipe: Bool = Field(
+        Repair.default("bake_recipe"),
+        description="Where photos must be prepared otherwise for a target, put that into the model as operators in "
+        "front of its input, so that it's fed as before; refused with the reason where operators can't say it.",
+    )
+    unseen: Int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
+
+
+class LimitsConfig(Strict):
+    """Bounds of a run."""
+
+    seconds: Seconds = Field(600.0, gt=0, description="For one conversion or execution.")
+    compiled_seconds: Seconds | None = Field(
+        None,
+        gt=0,
+        description="What was compiled gets no further samples after so many seconds, and is judged on those that it "
+        "had: a slow device needn't hold up an audit. Default: it gets all.",
+    )
+    workers: Int = Field(2, ge=1, le=64, description="Jobs side by side, as far as there is memory for them.")
+    timed: Bool = Field(
+        True,
+        description="Executions run alone, so that times can be compared. false: side by side, as all else.",
+    )
+    memory_gb: Float | None = Field(
+        None,
+        gt=0,
+        description="A worker that holds more GiB is stopped, and its job fails (on Linux). Default: all together "
+        "may hold what's free when the first job starts, less a reserve; else the largest is stopped.",
+    )
+
+
+class EngineConfig(Strict):
+    """What runs jobs; without anything in it, this machine."""
+
+    dask: DaskConfig | None = None
+
+
+def _items(value: Any, key: str) -> list[Any]:
+    """What stands under a key, where it's a list of a configuration that isn't checked yet."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _with_devices(value: Any, known: dict[str, Any]) -> Any:
+    """A value with the devices of its `backends` in the place of their names."""
+    backends = [
+        item | {"device": known[item["device"]]}
+        if isinstance(item, dict) and isinstance(item.get("device"), str) and item["device"] in known
+        else item
+        for item in _items(value, "backends")
+    ]
+    return value | {"backends": backends} if backends else value
+
+
+def _no_truth(value: Any) -> Any:
+    """Python's True is equal to 1, JSON's isn't."""
+    if value is True:
+        raise ValueError("Input should be 1")
+    return value
+
+
+class AuditConfig(Strict):
+    """A whole audit: `python3 main.py CONFIG`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["models"], "properties": {"models": {"minItems": 1}}},
+                {"required": ["architectures"], "properties": {"architectures": {"minItems": 1}}},
+                {"required": ["generate"], "properties": {"generate": {"type": "object"}}},
+                {"required": ["trace"], "properties": {"trace": {"type": "object"}}},
+                {"required": ["fuzz"], "properties": {"fuzz": {"type": "object"}}},
+            ]
+        }
+    )
+
+    schema_: str | None = Field(None, alias="$schema", description="For editors.")
+    schema_version: Annotated[Literal[1], BeforeValidator(_no_truth)] = Field(
+        1, description="Version of this format."
+    )
+    name: _Name = "audit"
+    output: OutputPath = Field("generated", description="Folder of all outputs, relative to this file.")
+    dataset: DatasetConfig = Field(default_factory=lambda: DatasetConfig(zoo="photos"))
+    models: tuple[ModelConfig, ...] = ()
+    architectures: tuple[ArchitecturesConfig, ...] = Field(
+        (), description="Whole lists of architectures, after the models."
+    )
+    generate: GenerateConfig | None = Field(None, description="Random networks to make, after the audit.")
+    trace: TraceConfig | None = Field(None, description="Networks to trace, after the audit.")
+    fuzz: FuzzConfig | None = Field(None, description="A campaign, after the audit.")
+    keep_models: Bool = Field(
+        False,
+        description="Keep the model files of audited architectures; else they go as soon as their rows are there.",
+    )
+    devices: dict[str, RpcDeviceConfig] = Field(
+        default_factory=dict, description="Devices that TVM reaches over RPC, by the names that backends call them."
+    )
+    backends: tuple[Backend, ...] = Field((LibrariesConfig(name="libraries"),), min_length=1)
+    stages: StagesConfig = StagesConfig()
+    tolerance: ToleranceConfig = ToleranceConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    localize: LocalizeConfig = LocalizeConfig()
+    repair: RepairConfig = RepairConfig()
+    limits: LimitsConfig = LimitsConfig()
+    engine: EngineConfig = EngineConfig()
+    batch_size: Int = Field(16, ge=1)
+    top_k: Int = Field(5, ge=1, le=1000)
+    reuse: Bool = Field(True, description="Take stored results whose inputs are unchanged.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _devices_by_name(cls, value: Any) -> Any:
+        """Put devices in the place of their names; what isn't one is left to be refused where it stands."""
+        devices = value.get("devices") if isinstance(value, dict) else None
+        if not isinstance(devices, dict):
+            return value
+        known = {name: {"name": name} | item for name, item in devices.items() if isinstance(item, dict)}
+        models = [_with_devices(model, known) for model in _items(value, "models")]
+        return _with_devices(value, known) | {"devices": devices | known} | ({"models": models} if models else {})
+
+    @model_validator(mode="after")
+    def _names_fit_together(self) -> AuditConfig:
+        if problems := list(broken_rules(self)):
+            raise refusal_at(problems)
+        return self
+
+    def backends_of(self, model: ModelConfig) -> tuple[BackendConfig, ...]:
+        """Where a model shall run."""
+        return self.backends if model.backends is None else model.backends
+
+    def dataset_of(self, model: ModelConfig) -> DatasetConfig:
+        """What a model runs on: its own dataset, its reference's, or the audit's."""
+        return self._own_datasets.get(str(model.compare_with)) or model.dataset or self.dataset
+
+    @cached_property
+    def _own_datasets(self) -> dict[str, DatasetConfig]:
+        return {model.name: model.dataset for model in self.models if model.dataset is not None}
+
+    def batch_size_of(self, model: ModelConfig) -> int:
+        """How many samples a model that leaves it open gets at once."""
+        return self.batch_size if model.batch_size is None else model.batch_size

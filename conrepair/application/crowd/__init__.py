@@ -1,0 +1,1 @@
+"""Jobs on many machines: by their names, with their files by hash, on a Dask cluster."""

@@ -1,0 +1,121 @@
+"""What identifies the code that makes a result: ours and the libraries'."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import hashlib
+import importlib.metadata
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import conrepair
+from conrepair.application.engine.job_table import JOBS
+
+_LIBRARIES = (
+    "ai-edge-litert",
+    "apache-tvm",
+    "apache-tvm-ffi",
+    "keras",
+    "numpy",
+    "onnx",
+    "onnx-ir",
+    "onnx2torch",
+    "onnxoptimizer",
+    "onnxruntime",
+    "onnxscript",
+    "onnxsim",
+    "onnxslim",
+    "pillow",
+    "sympy",
+    "tensorflow",
+    "tf2onnx",
+    "torch",
+    "torchvision",
+)
+_ALL = "conrepair.application.engine.job_table"  # names every job
+_NAMED = re.compile(rb"conrepair((?:\.(?:\w|\{[\w.]+\})+)+)")  # begins with letters, which are looked for fast
+_FILLED_IN = re.compile(r"\{.*?\}")
+
+
+@functools.cache
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries that results depend on; those that aren't installed are left out."""
+    versions = {}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+@functools.cache
+def code_fingerprint(kind: str = "") -> str:
+    """Hash of the code that runs in jobs and of the libraries' versions: a change of either makes results stale.
+
+    Args:
+        kind: Of job; it depends on what its module imports, and what that imports. "": all of them.
+    """
+    digest = hashlib.sha256()
+    package = Path(conrepair.__file__).parent
+    for name, text in sorted(job_code(package, kind).items()):
+        digest.update(name.encode() + b"\0" + text)
+    digest.update(repr(sorted(library_versions().items())).encode())
+    return digest.hexdigest()
+
+
+def job_code(package: Path, kind: str = "") -> dict[str, bytes]:
+    """The code that a job's result depends on: its module, and all that is imported from there on.
+
+    A module that another one names anywhere counts as imported, so lazy imports do, and those by name; of a package
+    that is named, all modules count.
+
+    Args:
+        package: Folder of conrepair.
+        kind: Of job; "": all of them.
+
+    Returns:
+        Texts by file, relative to the folder.
+    """
+    files = _files(str(package))
+    found: dict[str, bytes] = {}
+    waiting = [JOBS.get(kind, _ALL).partition(":")[0].removeprefix("conrepair").encode()]
+    seen: set[bytes] = set()
+    while waiting:
+        if (wanted := waiting.pop()) in seen:
+            continue
+        seen.add(wanted)
+        for name in _named(files, wanted.decode()):
+            if name not in found:
+                found[name] = (package / name).read_bytes()
+                waiting += _NAMED.findall(found[name])
+    return found
+
+
+def _files(package: str) -> dict[str, str]:
+    """All modules: their files, relative to the folder, by their names."""
+    found = {}
+    for folder, _, names in os.walk(package):
+        inside = folder.removeprefix(package).replace(os.sep, ".")
+        for name in names:
+            if name.endswith(".py"):
+                file = f"{inside}.{name}"
+                found[file.removesuffix(".py")] = f"{file[1:].removesuffix('.py').replace('.', '/')}.py"
+    return found
+
+
+def _named(files: Mapping[str, str], name: str) -> list[str]:
+    """The module of that name, or all of a package; what stands behind a module's name is something in it.
+
+    What stands in braces, as a format's name, may be any.
+    """
+    if (pattern := _FILLED_IN.sub("*", name)) != name:
+        return [files[module] for module in fnmatch.filter(files, pattern)]
+    parts = name.split(".")
+    for count in range(2, len(parts) + 1):
+        if (module := ".".join(parts[:count])) in files:
+            return [files[module]]
+    return [file for module, file in files.items() if module.startswith(f"{name}.")]

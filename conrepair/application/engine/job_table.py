@@ -1,0 +1,93 @@
+"""The jobs that travel to executors: a closed table, so that no name of a function ever comes from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from conrepair.ground.runtime.gpu_devices import gpu_devices
+from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, NETWORK, OPEN
+
+JOBS: Mapping[str, str] = MappingProxyType(
+    {
+        "accuracy": "conrepair.application.jobs.accuracy:accuracy",
+        "answers": "conrepair.application.jobs.systems:answers",
+        "attempt": "conrepair.application.jobs.conversion:attempt",
+        "baked": "conrepair.application.jobs.localization:baked",
+        "build": "conrepair.application.jobs.description:build",
+        "compile": "conrepair.application.jobs.execution:compile",
+        "contents": "conrepair.application.jobs.description:contents",
+        "convert": "conrepair.application.jobs.conversion:convert",
+        "convert_network": "conrepair.application.campaigns.network_conversions:convert_network",
+        "describe": "conrepair.application.jobs.description:describe",
+        "draw_inputs": "conrepair.application.jobs.inputs:draw_inputs",
+        "element_types": "conrepair.application.campaigns.generate_jobs:element_types",
+        "execute": "conrepair.application.jobs.execution:execute",
+        "execute_released": "conrepair.application.jobs.released:execute_released",
+        "forms": "conrepair.application.jobs.trace_kernels:forms",
+        "fuzz_recheck": "conrepair.application.campaigns.fuzz_jobs:fuzz_recheck",
+        "fuzz_reduce": "conrepair.application.campaigns.fuzz_jobs:fuzz_reduce",
+        "fuzz_try": "conrepair.application.campaigns.fuzz_jobs:fuzz_try",
+        "generate": "conrepair.application.campaigns.generate_jobs:generate",
+        "kernels": "conrepair.application.jobs.trace_kernels:kernels",
+        "learn": "conrepair.application.campaigns.generate_material:learn",
+        "localize": "conrepair.application.jobs.localization:localize",
+        "look": "conrepair.application.pipeline.look:look",
+        "narrow": "conrepair.application.campaigns.narrowing_jobs:narrow",
+        "optimizers": "conrepair.application.jobs.optimizers:optimizers",
+        "outline": "conrepair.application.jobs.conversion:outline",
+        "patch": "conrepair.application.jobs.repair:patch",
+        "preparation": "conrepair.application.jobs.inputs:preparation",
+        "probe": "conrepair.application.jobs.probes:probe",
+        "probe_gpu": "conrepair.application.jobs.gpu_probes:probe_gpu",
+        "recorded": "conrepair.application.jobs.recorded:recorded",
+        "referees": "conrepair.application.jobs.referees:referees",
+        "repair": "conrepair.application.jobs.repair:repair",
+        "rounding": "conrepair.application.jobs.localization:rounding",
+        "switches": "conrepair.application.jobs.systems:switches",
+        "trace": "conrepair.application.jobs.trace_search:trace",
+    }
+)
+"""By the name that a task has: "package.module:function", imported where the job runs."""
+
+IMPORTS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "": (
+            "pydantic.dataclasses",
+            "tqdm.std",
+            "conrepair.application.jobs.execution",
+            "conrepair.diagnosis.localization.models",
+        ),
+        "onnx": (
+            "onnx",
+            "onnxruntime",
+            "conrepair.formats.onnx.load.framework",
+            "conrepair.formats.onnx.read.network",
+        ),
+    }
+)
+"""What the process has imported that workers are forked from, by the framework that their jobs need; "": all.
+
+None of these starts a thread, which PyTorch and TensorFlow do: they're imported where they are needed.
+"""
+
+_ON_DEVICES = {
+    NETWORK: frozenset({"compile", "execute"}),
+    GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"})
+    | {"accuracy", "answers", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "kernels", "switches", "trace"},
+}  # what runs on one that isn't the processor
+
+
+def reach_of(kind: str, *, device: str = CONFINED, program: bool = False) -> str:
+    """How far a job reaches, by what it is and what the user asked for; by a file, no further than to the GPU.
+
+    Args:
+        kind: Of the job. A factory is a program of the user's: what builds has no bounds.
+        device: Where it runs: `CONFINED` is the processor, `GPU` one of this machine, `NETWORK` elsewhere.
+        program: Whether it runs a program that the user named.
+    """
+    if program or kind == "build":
+        return OPEN
+    if kind not in _ON_DEVICES.get(device, ()) or (device == GPU and not gpu_devices()):
+        return CONFINED
+    return device

@@ -1,0 +1,80 @@
+"""What workers do with a system: say its switches, and run inputs with some of them off."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.formats.backends.base import Switch
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.runnable import Array, Runnable
+from conrepair.ground.intake.data import write_arrays
+from conrepair.ground.runtime.errors import SourceChangedError
+from conrepair.ground.runtime.files.whole import HashedPath, sha256_of
+from conrepair.laboratory.systems.registry import SYSTEMS
+from conrepair.laboratory.systems.system import Chosen
+
+_RUNS = 5  # of which the median is how long one takes
+
+
+def answers(folder: Path, model: Model, chosen: Chosen, given: HashedPath) -> float:
+    """Run a model by a system, sample by sample.
+
+    Args:
+        folder: Receives `outputs.npz`, an array of samples by output.
+        model: An ONNX file.
+        chosen: The system.
+        given: An .npz file, an array of samples by input.
+
+    Returns:
+        Seconds that a run takes.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        runnable = SYSTEMS[chosen.system].open(model, chosen.setting, Path(made))
+        arrays = given_arrays(given)
+        samples = {spec.name: arrays[spec.name] for spec in runnable.inputs}
+        count = len(next(iter(samples.values())))
+        found = [runnable.run({name: rows[place] for name, rows in samples.items()}) for place in range(count)]
+        write_arrays(folder / "outputs.npz", {name: np.stack([item[name] for item in found]) for name in found[0]})
+        return run_seconds(runnable, {name: rows[0] for name, rows in samples.items()})
+
+
+def given_arrays(given: HashedPath) -> dict[str, Array]:
+    """The arrays of a file that a job is given.
+
+    Args:
+        given: An .npz file.
+
+    Raises:
+        SourceChangedError: if it was changed since.
+    """
+    if sha256_of(Path(given.path)) != given.sha256:
+        raise SourceChangedError(f"{given.path} was changed while it was read. Run the command again.")
+    with np.load(given.path) as file:
+        return dict(file)
+
+
+def switches(folder: Path, model: Model, chosen: Chosen) -> tuple[Switch, ...]:
+    """Say what a system does with a model that it can be told to leave out, in order.
+
+    Args:
+        folder: For files.
+        model: An ONNX file.
+        chosen: The system.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        return tuple(SYSTEMS[chosen.system].switches(model, chosen.setting, Path(made)))
+
+
+def run_seconds(runnable: Runnable, feeds: Mapping[str, Array]) -> float:
+    """How long a run takes, the median of several."""
+    times = []
+    for _ in range(_RUNS):
+        started = time.perf_counter()
+        runnable.run(feeds)
+        times.append(time.perf_counter() - started)
+    return float(np.median(times))

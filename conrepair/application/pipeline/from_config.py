@@ -1,0 +1,351 @@
+"""From a configuration to plain values: what holds for the run, and the models that it looks at."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from conrepair.application.config.generate import GenerateConfig
+from conrepair.application.config.load import explain
+from conrepair.application.config.model import (
+    BACKEND_CONFIGS,
+    AuditConfig,
+    BackendConfig,
+    ConversionConfig,
+    DatasetConfig,
+    LibrariesConfig,
+    LimitsConfig,
+    ModelConfig,
+    OnnxRuntimeConfig,
+    SyntheticConfig,
+    TvmConfig,
+)
+from conrepair.application.jobs.values import BuildRequest
+from conrepair.application.pipeline.compiling import check_options
+from conrepair.application.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
+from conrepair.application.pipeline.plan import Goal
+from conrepair.application.pipeline.recipes import default_recipe, recipe_from_config
+from conrepair.application.pipeline.settings import BackendChoice, LayerSettings, RepairSettings, Settings, Stages
+from conrepair.application.pipeline.subject import Subject
+from conrepair.application.report.result import Place, Problem
+from conrepair.application.verbs.generate import Generate
+from conrepair.application.verbs.metrics import metrics
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
+from conrepair.diagnosis.repairs.options import RepairOptions
+from conrepair.formats.models.factories import factory_code
+from conrepair.ground.data.pictures.recipe import Recipe
+from conrepair.ground.data.synthetic import SyntheticRange
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
+from conrepair.ground.runtime.files.whole import HashedPath, sha256_of
+from conrepair.ground.runtime.shown.progress import ProgressDisplay
+from conrepair.ground.zoo.catalog import zoo_model
+from conrepair.ground.zoo.packages import ProgressCallback
+from conrepair.verdicts.evaluate.own_metrics import loaded
+from conrepair.verdicts.evaluate.tolerance import Tolerance
+
+if TYPE_CHECKING:
+    from conrepair.application.campaigns.generating import GenerationRequest
+
+_TORCHVISION_INPUT = {"inception_v3": 299}
+_DEFAULT_IMAGE = 224
+
+
+def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> GenerationRequest:
+    """What networks a configuration asks for.
+
+    Args:
+        wanted: Its section.
+        limits: Of its run.
+        base: Folder that relative paths start from.
+
+    Raises:
+        UsageError: if a model or function that it names isn't there.
+        ModelLoadError: if the functions may not be run.
+    """
+    from conrepair.application.campaigns.generating import request_of  # imports ONNX
+
+    return request_of(wanted.asked(Generate, base, workers=limits.workers), base, memory_gb=limits.memory_gb)
+
+
+def check_generation(config: AuditConfig, base: Path) -> None:
+    """Refuse networks that can't be, before anything is run.
+
+    Args:
+        config: The configuration.
+        base: Folder that its relative paths start from.
+
+    Raises:
+        ConfigError: if so.
+    """
+    if config.generate is None:
+        return
+    from conrepair.application.campaigns.narrowing_targets import target
+    from conrepair.laboratory.generate.checks import check_wishes  # imports ONNX
+
+    try:
+        if config.generate.support is not None:
+            target(config.generate.support)
+        networks = asked_networks(config.generate, config.limits, base)
+        networks.material.check(networks.wishes)
+        check_wishes(networks.wishes, None if networks.material.identity else ())
+    except UsageError as error:
+        raise ConfigError(f"$.generate: {error}") from error
+
+
+def settings_of(config: AuditConfig, base: Path) -> Settings:
+    """What holds for all models.
+
+    Args:
+        config: The audit.
+        base: Folder that relative paths start from.
+
+    Raises:
+        UsageError: if a metric isn't there.
+        ModelLoadError: if the metrics may not be run.
+    """
+    own = config.metrics
+    layers, ranked = config.localize.model_dump(exclude={"suspiciousness", "when"}), config.localize.suspiciousness
+    repair = config.repair.model_dump(exclude={"edits"})
+    wanted = {name: repair.pop(name) for name in ("targets", "conversions", "advice_seconds")}
+    edits = None if config.repair.edits is None else frozenset(config.repair.edits)
+    suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
+    return Settings(
+        tolerance=Tolerance(**config.tolerance.told),
+        max_drop=config.tolerance.max_drop,
+        metrics=loaded(metrics("$.metrics.functions", own.functions), base, trust=own.trust),
+        layers=LayerSettings(
+            when=config.localize.when,
+            options=Options(latent_counts=layers.pop("latent"), suspiciousness=suspicious, **layers),
+        ),
+        repair=RepairSettings(**wanted, options=RepairOptions(**repair, edits=edits)),
+        stages=Stages(**config.stages.model_dump()),
+        top_k=config.top_k,
+        seconds=config.limits.seconds,
+        compiled_seconds=config.limits.compiled_seconds,
+        timed=config.limits.timed,
+    )
+
+
+def subjects_of(
+    config: AuditConfig, models: Sequence[ModelConfig], base: Path, display: ProgressDisplay
+) -> tuple[list[Subject], list[str]]:
+    """The models to look at, with their datasets and recipes.
+
+    Args:
+        config: The audit.
+        models: Those of it that are looked at now.
+        base: Folder that relative paths start from.
+        display: Shows downloads.
+
+    Returns:
+        The subjects (one whose dataset or file is unusable has a problem), and what a person should know.
+
+    Raises:
+        ConfigError: if a recipe is wrong.
+        DataError: if the dataset of every model is unusable.
+    """
+    active = active_models(models)
+    if not active:
+        raise ConfigError("$.models: every model has skip_analysis; nothing is left to do")
+    found, errors = _datasets(config, active, base, display)
+    subjects, notes = [], []
+    for model in active:
+        wanted = config.dataset_of(model)
+        subject = _subject(config, model, base, display.transfer)
+        subject.dataset = found.get(wanted)
+        if subject.dataset is None:
+            subject.problem = Problem.of(errors[wanted])
+        subjects.append(subject)
+    recipes: dict[str, Recipe] = {}
+    for model, subject in zip(active, subjects, strict=True):
+        recipe, note = _recipe(model, subject, recipes)
+        if subject.dataset is not None and subject.dataset.kind == "photos":
+            subject.recipe = recipes[model.name] = recipe
+            notes += [note] if note else []
+    return subjects, notes
+
+
+def active_models(models: Sequence[ModelConfig]) -> list[ModelConfig]:
+    """The models to look at: `skip_analysis` leaves one out, and what is compared with it."""
+    skipped = {model.name for model in models if model.skip_analysis}
+    return [model for model in models if model.name not in skipped and model.compare_with not in skipped]
+
+
+def _datasets(
+    config: AuditConfig, models: Sequence[ModelConfig], base: Path, display: ProgressDisplay
+) -> tuple[dict[DatasetConfig, Dataset], dict[DatasetConfig, ConrepairError]]:
+    found: dict[DatasetConfig, Dataset] = {}
+    errors: dict[DatasetConfig, ConrepairError] = {}
+    for wanted in dict.fromkeys(config.dataset_of(model) for model in models):
+        try:
+            found[wanted] = resolve_dataset(wanted, base, progress=display.transfer)
+        except ConrepairError as error:
+            errors[wanted] = error
+    if errors and not found:
+        raise next(iter(errors.values()))
+    return found, errors
+
+
+def resolve_dataset(config: DatasetConfig, base: Path, *, progress: ProgressCallback | None = None) -> Dataset:
+    """Find a dataset's files.
+
+    Args:
+        config: What to use.
+        base: Folder that relative paths start from.
+        progress: Told about downloads.
+
+    Raises:
+        DataError: if it's missing, empty or damaged.
+        FetchError: if it can't be fetched.
+    """
+    if config.zoo is not None:
+        return zoo_dataset(config.zoo, config.limit, progress)
+    if config.folder is not None:
+        labels = config.labels
+        policy = labels if labels in {"auto", "subfolders", "filenames", "none"} else base / labels
+        return folder_of_photos(base / config.folder, labels=policy, limit=config.limit, name=config.folder)
+    if config.tensors is not None:
+        return tensor_file(base / config.tensors, config.limit)
+    drawn = config.synthetic or SyntheticConfig()
+    given = drawn.low is not None or drawn.high is not None
+    limits = SyntheticRange(drawn.seed, *drawn.ends, drawn.integer_high, given)
+    return synthetic(min(drawn.samples, config.limit or drawn.samples), limits)
+
+
+def _recipe(model: ModelConfig, subject: Subject, others: dict[str, Recipe]) -> tuple[Recipe, str]:
+    """A model's recipe, or that of what it's compared with; and a note where nobody said it."""
+    if model.recipe is not None:
+        try:
+            return recipe_from_config(model.recipe), ""
+        except ConrepairError as error:
+            raise ConfigError(f"model '{model.name}', recipe: {error}") from error
+    recipe, own = default_recipe(model)
+    if own or subject.dataset is None or subject.dataset.kind != "photos":
+        return recipe, ""
+    if model.compare_with in others:
+        return others[model.compare_with], ""
+    return recipe, (
+        f"{model.name}: no recipe (preprocessing) is configured; photos are given as raw pixels "
+        "0..255, so accuracy means little"
+    )
+
+
+def _subject(config: AuditConfig, model: ModelConfig, base: Path, progress: ProgressCallback) -> Subject:
+    """A model without what it's fed."""
+    subject = Subject(
+        name=model.name,
+        origin=None,
+        declared=_declared(model),
+        compare_with=model.compare_with,
+        goals=goals_of(model.conversions),
+        backends=tuple(backend_choice(item, base) for item in config.backends_of(model)),
+        batch_size=config.batch_size_of(model),
+        trust=model.trust,
+    )
+    try:
+        _give_origin(subject, model, base, progress)
+    except ConrepairError as error:
+        subject.problem = Problem.of(error)
+    return subject
+
+
+def goals_of(conversions: Sequence[ConversionConfig]) -> tuple[Goal, ...]:
+    """What is to be tried of configured conversions: those that aren't disabled."""
+    return tuple(Goal(item.to, item.via, item.options) for item in conversions if item.enabled)
+
+
+def _give_origin(subject: Subject, model: ModelConfig, base: Path, progress: ProgressCallback) -> None:
+    target, own = str(model.factory), base if model.zoo is None else Path.cwd()
+    weights = None if model.weights is None else base / model.weights
+    if model.zoo is not None:
+        entry, weights = zoo_model(model.zoo, progress=progress)
+        if entry.factory is None:
+            subject.origin = weights
+            return
+        target = entry.factory
+        subject.declared = (TensorSpec("", entry.input_shape or (), "float32", layout="NCHW"),)
+    elif model.path is not None:
+        subject.origin = base / model.path
+        return
+    elif weights is not None and not weights.is_file():
+        raise ModelLoadError(
+            f"model '{model.name}': no such weights file {weights}. Check `weights`; relative paths start "
+            "at the configuration's folder."
+        )
+    subject.origin = BuildRequest(
+        target=target,
+        code=factory_code(target, own),
+        kwargs=model.kwargs,
+        weights=None if weights is None else HashedPath(str(weights), sha256_of(weights)),
+        initialize=model.initialize,
+        seed=model.seed,
+    )
+
+
+def _declared(config: ModelConfig) -> tuple[TensorSpec, ...]:
+    """The declared inputs; torchvision's classifiers all take one RGB picture."""
+    if config.inputs is None and (config.factory or "").startswith("torchvision"):
+        size = _TORCHVISION_INPUT.get(str(config.factory).partition(":")[2], _DEFAULT_IMAGE)
+        return (TensorSpec("", ("batch", 3, size, size), "float32", layout="NCHW"),)
+    return tuple(
+        TensorSpec(item.name or "", item.shape, item.dtype, layout=item.layout, high=item.high)
+        for item in config.inputs or ()
+    )
+
+
+def backend_choice(config: BackendConfig, base: Path) -> BackendChoice:
+    """A configured backend as a plain value; folders that it reads as absolute paths.
+
+    Args:
+        config: The backend.
+        base: Folder that relative paths start from.
+    """
+    options = dict(config.options)
+    for key in ("database", "built"):
+        if options.get(key) is not None:
+            options[key] = str(base / options[key])
+    choice = BackendChoice(name=config.name, label=config.label, options=options)
+    if isinstance(config, LibrariesConfig):
+        return choice
+    choice = dataclasses.replace(choice, arithmetic=config.arithmetic)
+    if isinstance(config, TvmConfig):
+        device = config.device
+        where = Place.device if device is None else device.name or f"{device.host}:{device.port}"
+        library = _library(config.name, config.release)
+        place = Place(library, config.target, config.setting, where, config.importer or "")
+        return dataclasses.replace(choice, place=place, optional=config.optional)
+    release = config.release if isinstance(config, OnnxRuntimeConfig) else None
+    return dataclasses.replace(choice, place=Place(_library(config.name, release), setting=config.setting))
+
+
+def _library(name: str, release: str | None) -> str:
+    return name if release is None else f"{name} {release}"
+
+
+def named_choice(name: str, options: Mapping[str, Any], base: Path) -> BackendChoice:
+    """A backend by its name.
+
+    Args:
+        name: Of the backend.
+        options: As a backend of a configuration has them: target, setting, importer and so on.
+        base: Folder that relative paths start from.
+
+    Raises:
+        UsageError: if there's none of that name.
+        ConfigError: naming the option that isn't one, or is wrong.
+    """
+    if name not in BACKEND_CONFIGS:
+        raise UsageError(f"unknown backend '{name}': give {', '.join(BACKEND_CONFIGS)}")
+    value = {**options, "name": name}
+    try:
+        config = BACKEND_CONFIGS[name].model_validate(value)
+    except ValidationError as error:
+        raise ConfigError("\n".join(line.strip() for line in explain(error, value))) from error
+    check_options(config)
+    return backend_choice(config, base)

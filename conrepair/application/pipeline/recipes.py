@@ -1,0 +1,82 @@
+"""Which preprocessing a model gets: what the configuration says, else its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from conrepair.ground.data.feeds import image_input
+from conrepair.ground.data.pictures.named_recipes import named_recipe
+from conrepair.ground.data.pictures.recipe import Recipe
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.runtime.errors import ConfigError
+from conrepair.ground.zoo.catalog import MODELS
+
+if TYPE_CHECKING:
+    from conrepair.application.config.model import ModelConfig, RecipeConfig
+
+_DEFAULT_PHOTO_SIZE = 224
+
+_KERAS_FAMILIES = (
+    # The longest matching beginning decides; from each application's preprocess_input.
+    ("keras:tf", ("Inception", "MobileNet", "NASNet", "Xception")),
+    ("keras:tf", tuple(f"ResNet{depth}V2" for depth in (50, 101, 152))),
+    ("keras:caffe", ("ResNet", "VGG")),
+    ("keras:torch", ("DenseNet",)),
+    ("raw", ("ConvNeXt", "EfficientNet", "MobileNetV3")),
+)
+
+
+def recipe_from_config(config: RecipeConfig) -> Recipe:
+    """A named recipe with the given fields replaced.
+
+    Raises:
+        ConfigError: if a value isn't allowed.
+        DataError: if there's no such recipe.
+    """
+    base = named_recipe(config.base)
+    changes = {name: value for name, value in config.model_dump(exclude={"base"}).items() if value is not None}
+    if not changes:
+        return base
+    try:
+        return dataclasses.replace(base, name=f"{config.base} (changed)", **changes)
+    except ValueError as error:
+        raise ConfigError(f"recipe: {error}") from error
+
+
+def default_recipe(model: ModelConfig) -> tuple[Recipe, bool]:
+    """The recipe of a model whose configuration has none, and whether it is the model's own.
+
+    Returns:
+        For a zoo model the one it was trained with; for a factory of torchvision or keras.applications that
+        library's; else raw pixels, which nobody said are right.
+    """
+    if model.zoo is not None and model.zoo in MODELS:
+        return named_recipe(MODELS[model.zoo].recipe), True
+    module, _, name = (model.factory or "").partition(":")
+    if module.startswith("torchvision"):
+        return named_recipe("torchvision"), True
+    if module.startswith("keras.applications"):
+        matches = [
+            (len(prefix), recipe)
+            for recipe, prefixes in _KERAS_FAMILIES
+            for prefix in prefixes
+            if name.startswith(prefix)
+        ]
+        if matches:
+            return named_recipe(max(matches)[1]), True
+    return named_recipe("raw"), False
+
+
+def sized_recipe(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:
+    """The recipe with the size of the model's image input.
+
+    Raises:
+        DataError: if the model doesn't take exactly one image.
+    """
+    spec = image_input(inputs)
+    axes = (1, 2) if spec.layout == "NHWC" else (2, 3)
+    height, width = (spec.shape[axis] for axis in axes)
+    if not isinstance(height, int) or not isinstance(width, int):
+        height = width = _DEFAULT_PHOTO_SIZE
+    return recipe.for_size(height, width)

@@ -1,0 +1,92 @@
+"""Find what lies between a model that takes bytes and one that takes numbers: one of both prepares them itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from conrepair.application.engine.scheduler import Task
+from conrepair.application.jobs.values import LikelyRecipe
+from conrepair.application.pipeline.datasets import with_ranges
+from conrepair.application.pipeline.stages.state import RunState
+from conrepair.application.pipeline.subject import Subject
+from conrepair.ground.data.input_range import InputRange
+from conrepair.ground.data.pictures.byte_pictures import Preparation, in_words, taken_apart
+from conrepair.ground.data.pictures.recipe import Recipe
+from conrepair.ground.runtime.errors import ConrepairError
+
+_NEAR = 0.1  # relative L2, with which nobody doubts that it's the preparation
+_BYTES = InputRange((0.0,), (255.0,), "bytes", whole=True)
+
+
+def prepare_pictures(state: RunState) -> None:
+    """For each model whose input is a picture as bytes where its source's is one of numbers, or the other way round.
+
+    Args:
+        state: Its subjects' data get what was found, its notes what a person should know.
+    """
+    tasks = {subject.name: task for subject in state.subjects if (task := _task(state, subject)) is not None}
+    for name, entry in state.all_made("prepare pictures", tasks).items():
+        if entry is None:
+            continue
+        found = entry.read(LikelyRecipe)
+        if found.recipe is None:
+            state.notes.append(f"{name} or its source takes bytes, and no usual preparation makes the data of such")
+            continue
+        subject = state.subject(name)
+        _tell(state, subject, found.recipe, found.error)
+        whole, reals = _sides(state, subject) or (None, None)
+        if whole is not None and reals is not None:
+            _fill_in(state, subject, Preparation(whole, reals, found.recipe))
+
+
+def _fill_in(state: RunState, subject: Subject, found: Preparation) -> None:
+    """What is fed to a model, its source, and what else is compared with that."""
+    for other in state.subjects:
+        if other.reference == subject.reference and other.dataset is not None:
+            other.dataset = dataclasses.replace(other.dataset, prepared=found)
+            if other.drawn:
+                limits = dataclasses.replace(other.dataset.limits, inputs=(_BYTES,), pictures=True)
+                other.dataset = with_ranges(other.dataset, limits)
+
+
+def _tell(state: RunState, subject: Subject, recipe: Recipe, error: float | None) -> None:
+    sides = _sides(state, subject)
+    reference = state.subject(subject.reference)
+    if sides is None or subject.source is None:
+        return
+    whose = subject if subject.inputs(subject.source)[0].dtype == sides[0].dtype else reference
+    other = reference if whose is subject else subject
+    agree = error is not None and error <= _NEAR
+    left = f"their answers differ by {error:.1e} then" if error is not None else "their answers differ all the same"
+    words = "" if agree else "no usual preparation makes them agree; the nearest is taken: "
+    state.tell(f"{words}{whose.name} takes bytes, which {other.name} is fed prepared by {in_words(recipe)}; {left}")
+
+
+def _sides(state: RunState, subject: Subject) -> tuple[Any, Any] | None:
+    """The inputs of a model and its source, bytes first, where that's what they differ by."""
+    reference = state.subject(subject.reference)
+    if subject is reference or subject.source is None or reference.source is None or subject.recipe is not None:
+        return None
+    try:
+        return taken_apart(reference.inputs(reference.source), subject.open_sizes_filled(subject.source))
+    except ConrepairError:  # what is declared doesn't fit, which its own stage says
+        return None
+
+
+def _task(state: RunState, subject: Subject) -> Task | None:
+    sides, reference = _sides(state, subject), state.subject(subject.reference)
+    if sides is None or reference.source is None or subject.source is None or subject.dataset is None:
+        return None
+    data = state.data_for(subject, subject.source)[0]
+    if data.kind == "synthetic":
+        limits = dataclasses.replace(data.limits, inputs=(_BYTES,), pictures=True)
+        data = dataclasses.replace(data, samples=(sides[0],), limits=limits)
+    payload = {
+        "source": reference.source.model.bare,
+        "target": subject.source.model.bare,
+        "whole": sides[0],
+        "reals": sides[1],
+        "data": data,
+    }
+    return state.task(f"{subject.name}, preparation", "preparation", payload, reference.source, subject.source)

@@ -1,0 +1,124 @@
+"""Make or describe the sources, and choose the inputs that are drawn for them: those that the files are made for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from conrepair.application.engine.scheduler import Task
+from conrepair.application.pipeline.datasets import Dataset, with_ranges
+from conrepair.application.pipeline.recipes import sized_recipe
+from conrepair.application.pipeline.sources import source_task
+from conrepair.application.pipeline.stages.state import RunState
+from conrepair.application.pipeline.subject import Subject
+from conrepair.application.report.result import Problem
+from conrepair.formats.models.detect import hides_inputs
+from conrepair.formats.networks.synthetic_inputs import ChosenValues
+from conrepair.ground.runtime.errors import ConrepairError
+
+
+def _inputs_from(state: RunState, subject: Subject) -> str | None:
+    """The model whose inputs one has whose file doesn't say them: what it's compared with, or is compared with it."""
+    if not _is_silent(subject):
+        return None
+    compared = [other for other in state.subjects if other.compare_with == subject.name]
+    known = [other.name for other in compared if not _is_silent(other)]
+    return subject.compare_with or next(iter(known), None)
+
+
+def _is_silent(subject: Subject) -> bool:
+    return isinstance(subject.origin, Path) and not subject.declared and hides_inputs(subject.origin)
+
+
+def _start_decoding(state: RunState) -> None:
+    wanted: dict[str, tuple[Dataset, set[Any]]] = {}
+    for subject in state.subjects:
+        if subject.source is None or subject.recipe is None or subject.dataset is None:
+            continue
+        try:
+            recipe = sized_recipe(subject.recipe, subject.inputs(subject.source))
+        except ConrepairError as error:
+            subject.source, subject.problem = None, Problem.of(error)
+            continue
+        dataset, geometries = wanted.setdefault(subject.dataset.sha256, (subject.dataset, set()))
+        geometries.add(recipe.spatial)
+    if state.settings.stages.execute:
+        for dataset, geometries in wanted.values():
+            state.photos.prepare(dataset, geometries)
+
+
+def build(state: RunState) -> None:
+    """Make or describe every source; start decoding photos for them."""
+    tasks: dict[str, Task] = {}
+    with state.display.stage("build", len(state.subjects)) as stage:
+        origins = {subject.name: _inputs_from(state, subject) for subject in state.subjects}
+        for subject in sorted(state.subjects, key=lambda item: origins[item.name] is not None):
+            if subject.problem is not None:
+                continue
+            like = origins[subject.name]
+            try:
+                tasks[subject.name] = source_task(
+                    subject, state.settings.seconds, like=like if like in tasks else None
+                )
+            except ConrepairError as error:
+                subject.problem = Problem.of(error)
+        stored = [task for task in tasks.values() if task.kind == "build" and not state.settings.stages.build]
+        state.scheduler.take_stored(stored, "stage build is off, and no earlier run built this model")
+        state.scheduler.run([state.kept(task) for task in tasks.values() if task not in stored], stage)
+    for subject in state.subjects:
+        if subject.problem is not None:
+            continue
+        loading = isinstance(subject.origin, Path)
+        subject.source, subject.problem = state.outcome(subject.name, loading=loading)
+        if subject.source is not None:
+            try:
+                subject.inputs(subject.source)
+            except ConrepairError as error:
+                subject.source, subject.problem = None, Problem.of(error)
+    _start_decoding(state)
+
+
+def draw(state: RunState) -> None:
+    """Choose ranges for every model that runs on synthetic inputs, with what's compared with it.
+
+    Args:
+        state: Its datasets get the ranges, its notes what a person should know.
+    """
+    groups = {
+        subject.name: [subject, *(other for other in state.subjects if other.compare_with == subject.name)]
+        for subject in state.subjects
+        if _draws(subject)
+    }
+    tasks = {name: _task(state, name, group) for name, group in groups.items()}
+    for name, entry in state.all_made("draw", tasks).items():
+        if entry is None:
+            state.notes.append(f"{name}: nothing could be found out about which inputs it's made for")
+            continue
+        chosen = entry.read(ChosenValues)
+        state.tell(*chosen.notes)
+        for subject in groups[name]:
+            if subject.dataset is not None:
+                subject.dataset = with_ranges(subject.dataset, chosen.limits)
+
+
+def _draws(subject: Subject) -> bool:
+    """Whether inputs are drawn for a model that isn't compared with another."""
+    known = subject.dataset is not None and subject.dataset.prepared is not None
+    return subject.drawn and subject.source is not None and subject.compare_with is None and not known
+
+
+def _task(state: RunState, name: str, group: list[Subject]) -> Task:
+    made = [(subject, subject.source) for subject in group if subject.source is not None]
+    dataset, first = group[0].dataset, group[0].source
+    if dataset is None or first is None:
+        raise ValueError("nothing is drawn")
+    samples = state.data_for(group[0], first)[0].samples
+    layers = state.settings.layers.options
+    payload = {
+        "source": first.with_inputs(samples),
+        "made": tuple(model.with_inputs(subject.open_sizes_filled(model)) for subject, model in made[1:]),
+        "limits": dataset.limits,
+        "count": dataset.count,
+        "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),
+    }
+    return state.task(f"{name}, inputs", "draw_inputs", payload, *(model for _, model in made))

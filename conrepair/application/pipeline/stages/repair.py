@@ -1,0 +1,262 @@
+"""Repair targets, and say how to convert without their faults."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from conrepair.application.engine.scheduler import Result, Task
+from conrepair.application.pipeline.evaluation import Execution, judged_again
+from conrepair.application.pipeline.plan import chains
+from conrepair.application.pipeline.stages.conversion_repair import RouteTrial, try_route
+from conrepair.application.pipeline.stages.execution import Planned, run_executions
+from conrepair.application.pipeline.stages.localize import localization_task, localized, model_of
+from conrepair.application.pipeline.stages.state import RunState, problem_of
+from conrepair.application.report.repair.summary import advice_line
+from conrepair.application.report.result import RepairedTarget, Row
+from conrepair.application.report.row_paths import placed, resolved_in
+from conrepair.diagnosis.localization.result import Localization, LocatedFault
+from conrepair.diagnosis.repairs.advice import suggestions, suggestions_for_files
+from conrepair.diagnosis.repairs.conversion.remedies import Remedy, RouteStep
+from conrepair.diagnosis.repairs.outcomes import Advice
+from conrepair.diagnosis.repairs.result import RepairResult
+from conrepair.ground.data.feeds import sample_order
+from conrepair.ground.data.pictures.recipe import Recipe
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.files.store import Entry
+from conrepair.ground.runtime.shown.heartbeat import told_in
+from conrepair.ground.runtime.typed import typed
+
+_MOST = 8  # ways that are named
+_UP = "the time was up"
+_FOUND = "another way avoids the fault already"
+
+
+def _advise(
+    ways: Iterable[Remedy],
+    found: Localization,
+    attempt: Callable[[Sequence[RouteStep]], tuple[RouteTrial, Localization | None]],
+    seconds: float,
+    refusal: str,
+) -> tuple[Advice, ...]:
+    """Convert a source anew until no layer is at fault.
+
+    Args:
+        ways: The likeliest to help first.
+        found: The target's faults.
+        attempt: Takes the source along a route, and looks at what that gave; None where that can't be.
+        seconds: After which nothing more is tried.
+        refusal: Why nothing is tried at all.
+    """
+    end, result = time.monotonic() + seconds, []
+    reason, seen = refusal or ("" if seconds else "no time was given for it"), set()
+    for way in ways:
+        if way.route in seen:
+            continue
+        seen.add(way.route)
+        if not reason and time.monotonic() > end:
+            reason = _UP
+        if reason:
+            result.append(Advice(way.words, way.route, tried=False, avoids=False, outcome=f"not tried: {reason}"))
+        else:
+            result.append(_tried(way, found, *attempt(way.steps)))
+            reason = _FOUND if result[-1].avoids else ""
+        if len(result) == _MOST:
+            break
+    return tuple(result)
+
+
+def _tried(way: Remedy, found: Localization, trial: RouteTrial, again: Localization | None) -> Advice:
+    outcome, avoids = "", False
+    made = trial.models[-1] if trial.models else None
+    if trial.failure is not None:
+        outcome = f"it fails: {trial.failure}"
+    elif again is None:
+        outcome = "its layers can't be looked at"
+    elif not again.faults:
+        outcome, avoids = f"no layer is at fault ({again.verdict.value})", again.is_right
+    elif {_place(fault) for fault in again.faults} >= {_place(fault) for fault in found.faults}:
+        outcome = "the same fault"
+    else:
+        outcome = f"other faults: {len(again.faults)} for {len(found.faults)}"
+    return Advice(
+        way.words, way.route, tried=True, avoids=avoids, outcome=f"tried: {outcome}", model=made if avoids else None
+    )
+
+
+def _place(fault: LocatedFault) -> tuple[str, str]:
+    return fault.kind.value, fault.source_tensor
+
+
+# Which rows of an audit are repaired, and what becomes of the results.
+
+
+def rows_to_repair(rows: Sequence[Row]) -> list[int]:
+    """Places of the rows whose targets have layers at fault; a build isn't repaired for what its model has wrong."""
+    found = ((place, row.localized.own) for place, row in enumerate(rows) if row.localized.result is not None)
+    return [place for place, own in found if own is not None and own.faults and rows[place].localized.problem is None]
+
+
+def _with_repair(row: Row, result: Result) -> Row:
+    """A row of a target with what became of its repair."""
+    if result.entry is None:
+        return dataclasses.replace(row, repaired=RepairedTarget(problem=problem_of(result)))
+    repair = placed(result.entry.read(RepairResult), resolved_in(result.entry.folder))
+    return dataclasses.replace(row, repaired=RepairedTarget(result=repair))
+
+
+def _with_advice(row: Row, advice: tuple[Advice, ...]) -> Row:
+    """A row with other ways to convert; where nothing could be repaired, that is said with the reason.
+
+    Args:
+        row: Of a target with layers at fault.
+        advice: In the order in which they were tried.
+    """
+    line, problem = advice_line(advice), row.repaired.problem
+    if problem is not None and line:
+        words = "\n".join(filter(None, (problem.explanation, f"advice: {line}")))
+        problem = dataclasses.replace(problem, explanation=words)
+    return dataclasses.replace(row, repaired=dataclasses.replace(row.repaired, advice=advice, problem=problem))
+
+
+# Run repaired targets where the targets ran, on what they ran on: how each input is answered before and after.
+
+
+def _with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
+    """Rows with the verdict on what was made of their targets, and its answers to the inputs that they have.
+
+    A repair is verified on samples that took no part in it, and so never runs on most of these. A target that ran on
+    several backends is repaired once, and the repaired one runs on all of them.
+
+    Args:
+        state: The run.
+        executed: What ran.
+        rows: Their rows, with what became of their repairs.
+    """
+    items: dict[int, Planned] = {}
+    for place, row in enumerate(rows):
+        done = row.repaired.result
+        if done is not None and done.edits and not done.interrupted:
+            for other in [place] if executed[place].build is not None else _beside(executed, rows, place):
+                items[other] = _planned(state, executed[other], done)
+    result = list(rows)
+    if items:
+        run_executions(state, list(items.values()))
+    for place, (_, item) in items.items():
+        row = rows[place]
+        reference = next(one for one in executed if one.model == item.reference and one.kind == "reference")
+        repaired = judged_again(state.settings, reference, item, row, state.datasets.get(item.model))
+        result[place] = dataclasses.replace(row, repaired=repaired)
+        if repaired.verdict is None:
+            why = item.problem.message if item.problem is not None else item.failure or "it has no such output"
+            state.notes.append(f"{row.label} on {row.backend}: the repaired target's answers aren't known: {why}")
+    return result
+
+
+def _beside(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> Iterator[int]:
+    """The rows of a target on all backends that take its file as it is, but for those with a repair of their own."""
+    for other, (item, row) in enumerate(zip(executed, rows, strict=True)):
+        same = item.row_name == executed[place].row_name and row.verdict is not None and not item.via
+        if other == place or (same and row.repaired.result is None):
+            yield other
+
+
+def _planned(state: RunState, item: Execution, done: RepairResult) -> Planned:
+    """The execution of a repaired target, which is fed by the repair's recipe where there's one."""
+    subject, source, on = state.subject(item.model), item.loaded, item.on
+    if done.recipe is not None:
+        fields = {name: value for name, value in done.recipe.items() if name != "base"}
+        subject = dataclasses.replace(subject, recipe=typed(Recipe, {"name": "repaired", **fields}))
+    if done.model is not None and done.model.framework == "tvm":
+        on = dataclasses.replace(on, options={**on.options, "built": done.model.path})
+    elif done.model is not None:
+        source = dataclasses.replace(source, model=done.model)
+    name = "+".join(filter(None, (item.conversion, "repaired")))
+    repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
+    repaired.made, repaired.converted = item.made, item.converted
+    return subject, repaired
+
+
+def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Repair targets with layers at fault."""
+    places = rows_to_repair(rows)
+    tasks = {place: _repair_task(state, executed[place], rows[place]) for place in places}
+    state.run("repair", tasks.values())
+    result = list(rows)
+    for place, task in tasks.items():
+        result[place] = _with_repair(rows[place], state.scheduler.results[task.name])
+    result = _with_answers(state, executed, result)
+    with state.display.stage("advise", len(places)) as stage:
+        for place in places:
+            known = result[place].repaired.result
+            if known is not None and known.interrupted:
+                continue
+            result[place] = _with_advice(result[place], _advice(state, executed[place], rows[place], executed))
+            stage.advance(executed[place].row_name)
+    return tuple(result)
+
+
+def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execution]) -> tuple[Advice, ...]:
+    """Other ways to make a target with layers at fault."""
+    subject, reference = state.subject(item.model), state.subject(item.reference)
+    if item.source is None or reference.source is None or row.localized.result is None or item.build is not None:
+        return ()
+    if all(fault.kind is Kind.PREPROCESSING and fault.at_input for fault in row.localized.result.faults):
+        return ()  # no conversion brought that in
+    planned = chains(state.conversions[subject.name])
+    chain = next((chain for chain in planned if chain[-1].name == item.row_name), None)
+    refusal = ""
+    if chain is not None:
+        steps = [RouteStep(link.step, link.changed) for link in chain]
+        guilty = {fault.step.partition(",")[0] for fault in row.localized.result.faults}
+        ways, whose = suggestions(steps, guilty, reference.source.model), subject
+    else:
+        source, description = reference.source.model, item.source.description
+        ways, whose = suggestions_for_files(source, item.source.model.framework, description.producer), reference
+        refusal = "how the target was quantized isn't known" if description.quantized else ""
+
+    def attempt(steps: Sequence[RouteStep]) -> tuple[RouteTrial, Localization | None]:
+        trial = try_route(state, whose, executed, steps)
+        if trial.failure is not None or not trial.rows:
+            return trial, None
+        made = model_of(trial.executed[-1])  # the last row may be that of a build
+        return trial, localized(state, [made])[made.looked_at].result
+
+    return _advise(ways, row.localized.result, attempt, state.settings.repair.advice_seconds, refusal)
+
+
+def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
+    """As for a localization, with what a repair needs besides."""
+    wanted = state.settings.repair.options
+    count = state.settings.layers.options.samples + wanted.unseen
+    found = row.localized.result
+    first = () if found is None else found.first
+    latent = found is not None and found.options.latent_counts
+    task = localization_task(state, item, photos=count, first=first, latent=latent)
+    dataset = state.subject(item.model).dataset
+    labels = () if dataset is None else dataset.labels
+    labels = tuple(labels[place] for place in sample_order(first, len(labels))[:count]) if labels else ()
+
+    def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        asked = dict(task.payload(entries))
+        known = labels if any(label is not None for label in labels) else ()
+        return asked | {"options": dataclasses.replace(wanted, localization=asked["options"], labels=known)}
+
+    return dataclasses.replace(
+        task,
+        name=f"{item.looked_at}, repair",
+        kind="repair",
+        payload=payload,
+        timeout=state.settings.seconds + wanted.seconds,
+        progress=told_in,
+        continues=True,
+        parts=_parts,
+    )
+
+
+def _parts(value: Any) -> Mapping[str, float]:
+    """How long localizing what is left took, where the target was changed."""
+    result = typed(RepairResult, value)
+    return {"localize what is left": sum(result.after.seconds.values())} if result.edits else {}

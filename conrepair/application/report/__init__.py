@@ -1,0 +1,1 @@
+"""What a person and a machine read of an audit."""

@@ -1,0 +1,75 @@
+"""The files of one localization, as texts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+
+from conrepair.application.report.csv_text import csv_text
+from conrepair.application.report.localization.advice import has_overlay
+from conrepair.application.report.localization.plot import error_plot
+from conrepair.application.report.readable import Readable
+from conrepair.application.report.result import LocalizedStep
+from conrepair.diagnosis.localization.ranking.suspiciousness import (
+    LayerSuspicion,
+    Suspiciousness,
+    classic_layer_analysis,
+)
+from conrepair.diagnosis.localization.result import LayerRow
+from conrepair.formats.models.model import Model
+
+# layers.csv: one row per pair of tensors; ranking.csv: one per layer that was ranked by its suspiciousness.
+
+_NODES = {"source_nodes", "target_nodes"}
+_FIELDS = (item.name for item in dataclasses.fields(LayerRow) if item.name not in {"order", *_NODES})
+COLUMNS = ("order", *_FIELDS, "introduced_sqnr_db", "full_run_sqnr_db")
+
+_RANKED = ("rank", "target_layer", "source_layer", "share", "rank_sum", "elements", "params_mean_diff", "not_tested")
+
+
+def layers_csv(layers: Iterable[LayerRow]) -> str:
+    """All rows in the source's order; infinite and undefined errors are `inf` and `nan`, which CSV readers know."""
+    rows = sorted(layers, key=lambda item: item.order)
+    return csv_text(COLUMNS, ([getattr(row, column) for column in COLUMNS] for row in rows))
+
+
+def _ranking_csv(ranking: Suspiciousness) -> str:
+    """The most suspicious first; layers that no test applies to come before them, without a rank."""
+    untested = (_ranked(None, layer) for layer in ranking.incomparable)
+    return csv_text(_RANKED, (*untested, *(_ranked(rank, layer) for rank, layer in enumerate(ranking.layers, 1))))
+
+
+def _ranked(rank: int | None, layer: LayerSuspicion) -> list[object]:
+    measured = (layer.share, layer.rank_sum, layer.tests[0].elements) if layer.tests else (None, None, None)
+    return [rank, layer.target_layer, layer.source_layer, *measured, layer.params_mean_diff, layer.reason]
+
+
+def step_texts(step: LocalizedStep, readable: Readable) -> dict[str, str]:
+    """layers.csv, error.svg, and Model Explorer's overlays of models that it opens.
+
+    Where layers were ranked by their suspiciousness, ranking.csv has that, and layer_analysis.json as ConRepAIr
+    writes it.
+
+    Args:
+        step: What was compared, and what was found.
+        readable: Which models are read for overlays.
+
+    Returns:
+        Texts by name.
+    """
+    # It reads ONNX files, whose library takes half a second to import.
+    from conrepair.application.report.localization.overlay import Side, overlay
+
+    result = step.localization
+    texts = {"layers.csv": layers_csv(result.layers), "error.svg": error_plot(result)}
+    if result.suspiciousness is not None:
+        texts["ranking.csv"] = _ranking_csv(result.suspiciousness)
+        analysis = classic_layer_analysis(result.suspiciousness)
+        texts["layer_analysis.json"] = json.dumps(analysis, indent=2, allow_nan=False) + "\n"
+    sides: tuple[tuple[Side, Model], ...] = (("source", step.compared.source), ("target", step.compared.target))
+    for side, model in sides:
+        data = overlay(model, result, side) if has_overlay(model) and readable.knows(model) else None
+        if data is not None:
+            texts[f"model_explorer_{side}.json"] = json.dumps(data, indent=2, allow_nan=False) + "\n"
+    return texts

@@ -1,0 +1,241 @@
+"""The first screen: is it safe to ship, the figures that matter, what is at fault, what to do."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conrepair.application.report.figures import Measure, Share, figures_of
+from conrepair.application.report.localization.advice import about_step, names_of, seen, verdict_advice
+from conrepair.application.report.page.guilty import GuiltyLayer, guilty_of
+from conrepair.application.report.repair.summary import agreement_words, repair_line, why_left
+from conrepair.application.report.result import AuditResult, Row
+from conrepair.application.report.told import failed, name_of, state_of, target_rows, without_device
+from conrepair.diagnosis.localization.result import Localization
+from conrepair.ground.runtime.words import quoted
+from conrepair.verdicts.evaluate.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that matters.
+
+    Attributes:
+        value: In a few characters.
+        label: What it is.
+        note: What it's held against.
+    """
+
+    value: str
+    label: str
+    note: str = ""
+
+
+_FIGURES = (
+    ("{answers}", "answers differ", "{low:.0f}% to {high:.0f}% of all such inputs"),
+    ("{error}", "relative error of the output", "rounding explains {floor}"),
+    ("{guilty.part}", "places introduce an error", "of {guilty.of} pairs of tensors that were compared"),
+    ("{milliseconds:.3g} ms", "for each sample", "median of {times.count} batches"),
+    ("{accuracy}", "labelled inputs are answered rightly", ""),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairBox:
+    """What a repair did.
+
+    Attributes:
+        words: In a line.
+        repaired: Whether nothing is left.
+        edits: What was changed.
+        before: The target's answers before, in words.
+        after: The same now.
+        left: Why something is left; none where nothing is.
+    """
+
+    words: str
+    repaired: bool
+    edits: tuple[str, ...]
+    before: str
+    after: str
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """What a person sees first.
+
+    Attributes:
+        state: "right", "warning", "wrong" or "unknown".
+        word: The verdict in a word.
+        sentence: Whether it's safe to ship.
+        figures: Three of them.
+        guilty: What is at fault, the guiltiest first.
+        more: How many faults aren't listed.
+        repairs: What was changed.
+        next: What to do: words, and a command or "".
+        seen: What was looked at.
+    """
+
+    state: str
+    word: str
+    sentence: str
+    figures: tuple[Figure, ...]
+    guilty: tuple[GuiltyLayer, ...] = ()
+    more: int = 0
+    repairs: tuple[RepairBox, ...] = ()
+    next: tuple[tuple[str, str], ...]
+    seen: str
+
+
+def overview(result: AuditResult) -> Overview:
+    """The first screen of a run.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    targets = target_rows(result)
+    rows = targets or list(result.rows)
+    told = _of_one(rows[0], result) if len(targets) == 1 else _of_several(rows, result)
+    guilty, more = guilty_of(rows, result)
+    return replace(told, guilty=guilty, more=more, repairs=_repairs(rows))
+
+
+def _of_one(row: Row, result: AuditResult) -> Overview:
+    found, done = row.localized.result, row.repaired.result
+    verdict = row.verdict if found is None else found.verdict
+    repaired = done is not None and done.mended
+    name = name_of(row, result)
+    sentence = _sentence(name, row, found, verdict)
+    state, word = state_of(verdict), "error" if verdict is None else str(verdict)
+    if repaired and done is not None:
+        what = f"{Path(done.model.path).name} in its place" if done.model else "it with the recipe beside this page"
+        sentence = f"Don't ship {name}; ship {what}: after the repair it computes what its source does."
+        state, word = "right", "repaired"
+    figures, advice, looked = _figures(row, found), _next(row, result), _seen(row, result)
+    return Overview(state=state, word=word, sentence=sentence, figures=figures, next=advice, seen=looked)
+
+
+def _sentence(name: str, row: Row, found: Localization | None, verdict: Verdict | None) -> str:
+    reason = row.reason if found is None else found.reason
+    words = quoted(reason, names={} if found is None else names_of(found)).rstrip(".")
+    if verdict is None:
+        return f"Nothing can be said of {name}: {words}."
+    if verdict is Verdict.QUANTIZED:
+        return f"Safe to ship if few bits are what was wanted of {name}: {words}."
+    if verdict is Verdict.UNDECIDED:
+        return f"Not proven right: {words}."
+    if verdict.is_right:
+        return f"Safe to ship: {name} computes what its source does on what was looked at ({words})."
+    return f"Don't ship {name}: {words}."
+
+
+def _figures(row: Row, found: Localization | None) -> tuple[Figure, ...]:
+    measured = figures_of(row.comparison, row.ran)
+    if found is not None:
+        guilty = sum(layer.guilty for layer in found.layers)
+        measured = replace(measured, guilty=Share(guilty, len(found.layers)))
+    if found is not None and measured.error is None:
+        error, floor = Measure(found.output_error), Measure(found.output_floor)
+        measured = replace(measured, error=error, floor=floor)
+    return _known(map(measured.told, words) for words in _FIGURES)
+
+
+def _known(told: Iterable[Iterable[str]]) -> tuple[Figure, ...]:
+    """The first three whose values are known, of values with a label and a note."""
+    return tuple(figure for figure in (Figure(*words) for words in told) if figure.value)[:3]
+
+
+def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
+    return tuple(
+        RepairBox(
+            words=quoted(repair_line(done)),
+            repaired=done.mended,
+            edits=tuple(quoted(edit, names=names_of(done.before)) for edit in done.edits),
+            before=agreement_words(done.unseen_before),
+            after=agreement_words(done.unseen_after),
+            left=tuple(why_left(done)),
+        )
+        for row in rows
+        if (done := row.repaired.result) is not None and done.before.faults
+    )
+
+
+def _next(row: Row, result: AuditResult) -> tuple[tuple[str, str], ...]:
+    """What to do, with a command where there's one."""
+    found, done = row.localized.result, row.repaired.result
+    if row.problem is not None:
+        return ((row.problem.explanation or row.problem.message, ""),)
+    if done is not None and done.mended:
+        return (("Compare the repaired file with the source on inputs of your own, then ship it.", ""),)
+    if done is not None:
+        return (("Something is left: convert anew by another route, or look at the layers below.", ""),)
+    if found is not None and found.is_right:
+        return ((verdict_advice(found, about_step(row, result, row.localized.explaining)), ""),)
+    files = _files(row, result)
+    if row.verdict is not None and not row.verdict.is_right and files:
+        verb = "repair" if found is not None and found.faults else "localize"
+        words = {"repair": "Fix the target in its own format:", "localize": "Name the layers at fault:"}[verb]
+        return ((words, shlex.join(["conrepair", verb, *files])),)
+    return ()
+
+
+def _files(row: Row, result: AuditResult) -> tuple[str, ...]:
+    """The source's and the target's, where both are files."""
+    sides = [other for other in result.rows if other.kind == "reference" and other.model == row.reference]
+    models = [side.ran.artifact for side in (*sides[:1], row)]
+    return tuple(model.path for model in models if model is not None) if len(models) > 1 and all(models) else ()
+
+
+def _seen(row: Row, result: AuditResult) -> str:
+    found = row.localized.result
+    if found is not None:
+        return f"Looked at {seen(found, about_step(row, result, row.localized.explaining))}."
+    count = 0 if row.ran.run is None else row.ran.run.count
+    data = result.datasets.get(row.reference or row.model, "")
+    return f"Looked at {count} inputs" + (f" ({data})." if data else ".")
+
+
+def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
+    """An audit: what of it may ship."""
+    judged = [row for row in rows if row.verdict is not None]
+    errors = list(filter(failed, rows))
+    differing = [row for row in judged if row.verdict is not None and not row.verdict.is_right]
+    wrong = [row for row in differing if not row.repaired.is_right]
+    doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
+    state = word = "right"
+    sentence = f"Safe to ship: all {len(judged)} targets compute what their sources do."
+    if wrong or errors:
+        bad = [f"{len(wrong)} of {len(judged)} targets aren't what their sources are"] if wrong else []
+        bad += [f"{len(errors)} couldn't be looked at"] if errors else []
+        hard = len(wrong) > len(doubtful)
+        state, word = ("wrong", "faulty") if hard else ("warning", "undecided") if doubtful else ("unknown", "errors")
+        sentence = f"Don't ship as it is: {', and '.join(bad)}."
+    elif not judged:
+        state, word, sentence = "unknown", "not compared", "Nothing was compared."
+    return Overview(
+        state=state,
+        word=word,
+        sentence=sentence,
+        figures=_figures_of_several(rows, result, wrong=len(wrong), errors=len(errors)),
+        next=(("Open what is wrong in the table below: each has its layers and its repair.", ""),) if wrong else (),
+        seen="; ".join(dict.fromkeys(about for about in result.datasets.values() if about)),
+    )
+
+
+def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int, errors: int) -> tuple[Figure, ...]:
+    counts = Counter(str(row.verdict) for row in rows if row.verdict is not None)
+    judged, looked = counts.total(), [row.localized.result for row in rows if row.localized.result is not None]
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    faults = str(sum(len(found.faults) for found in looked))
+    told = (
+        (f"{judged - wrong} of {judged}", "targets are right", verdicts),
+        (faults if looked else "", "layers are at fault", f"{len(looked)} targets were looked into"),
+        (str(errors or ""), "without a verdict", "see the errors below"),
+        (str(sum(map(without_device, rows)) or ""), "without a device", "not looked at"),
+        (f"{result.seconds:.0f} s", "took the audit", f"{len(result.rows)} rows"),
+    )
+    return _known(told)

@@ -1,0 +1,81 @@
+"""Render report.html, comparison.html and what a notebook shows: styles and scripts within, no request anywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from conrepair.application.report.changes.changes import Changes, Sort
+from conrepair.application.report.page.layers import targets_data
+from conrepair.application.report.page.overview import overview
+from conrepair.application.report.page.rendering import policy, rendered, text_of
+from conrepair.application.report.page.sections import matrix_of, provenance, sections
+from conrepair.application.report.readable import OURS, Readable
+from conrepair.application.report.result import AuditResult
+from conrepair.application.report.told import name_of
+
+COMPARISON = "comparison.html"
+
+_STATES = {
+    Sort.WORSE: "wrong",
+    Sort.NEW: "warning",
+    Sort.GONE: "unknown",
+    Sort.BETTER: "right",
+    Sort.SAME: "unknown",
+}
+_OWN = ("dom", "tables", "plot", "targets", "graph", "activations", "layer", "main")
+_SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))
+_STYLES = ("vendor/uPlot.min.css", "style.css")
+_LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE")
+
+
+def page_html(result: AuditResult, readable: Readable = OURS) -> str:
+    """The page of a run.
+
+    Args:
+        result: Of any verb, or of an audit; what it says is all that's used, but for photos.
+        readable: Where these are looked for.
+
+    Returns:
+        A self-contained HTML document.
+    """
+    scripts = [text_of(name) for name in _SCRIPTS]
+    shown = sections(result, readable)
+    return rendered(
+        "page.html",
+        result=result,
+        overview=overview(result),
+        matrix=matrix_of(result),
+        sections=shown,
+        provenance=provenance(result),
+        name_of=name_of,
+        data={section.anchor: section.data for section in shown if section.data},
+        targets=targets_data(result),
+        styles=[text_of(name) for name in _STYLES],
+        scripts=scripts,
+        policy=policy(scripts),
+        licences=[text_of(name) for name in _LICENCES],
+    )
+
+
+def comparison_html(changes: Changes) -> str:
+    """The page of two runs.
+
+    Args:
+        changes: Between them.
+
+    Returns:
+        A self-contained HTML document.
+    """
+    return rendered("comparison.html", changes=changes, states=_STATES, style=text_of("style.css"), policy=policy())
+
+
+def notebook_html(result: AuditResult) -> str:
+    """A piece of HTML that stands by itself; all of it is its own, so nothing is asked of a network.
+
+    Args:
+        result: Of any verb that judges a target, or of an audit.
+    """
+    told = overview(result)
+    unlinked = tuple(dataclasses.replace(item, anchor="") for item in told.guilty)  # what they lead to isn't here
+    told = dataclasses.replace(told, guilty=unlinked)
+    return rendered("notebook.html", overview=told, style=text_of("notebook.css"))

@@ -1,0 +1,237 @@
+"""One screen: every run with its verdict."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from conrepair.application.report.backend_matrix import matrices, matrix_legend, matrix_table
+from conrepair.application.report.figures import figures_of
+from conrepair.application.report.localization.advice import names_of
+from conrepair.application.report.repair.summary import advice_line, conversion_lines, repair_line
+from conrepair.application.report.result import AuditResult, Row
+from conrepair.application.report.told import (
+    FEW,
+    failed,
+    output_table,
+    state_of_row,
+    tests_of,
+    without_device,
+    word_of,
+)
+from conrepair.ground.runtime.shown.terminal import SafeConsole
+from conrepair.ground.runtime.words import quoted
+from conrepair.verdicts.evaluate.verdict import Verdict
+
+STYLES = {"right": "green", "warning": "yellow", "wrong": "bold red", "unknown": "dim"}
+"""Of consoles, by `conrepair.application.report.told.state_of`."""
+_LAST_WORDS_SHOWN = 3
+_TEXT_WIDTH = 160
+_SHORT = 10  # seconds of which a tenth is told
+_MATRICES_SHOWN = 3
+_ROWS = 500  # that a person may read
+
+
+def print_summary(result: AuditResult, console: Console, *, files: bool = True) -> None:
+    """Show the table and what went wrong; narrower consoles get fewer columns.
+
+    Args:
+        result: Of the audit.
+        console: Where to.
+        files: Whether it has been written, so that its folder is named.
+    """
+    console.print(_render(result, console.width, files=files))
+
+
+def summary_text(result: AuditResult) -> str:
+    """The same as plain text."""
+    stream = io.StringIO()
+    console = SafeConsole(file=stream, width=_TEXT_WIDTH, no_color=True, highlight=False)
+    console.print(_render(result, _TEXT_WIDTH))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _render(result: AuditResult, width: int, *, files: bool = True) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    several = len({row.backend for row in result.rows}) > 1
+    shown_rows = result.rows[:_ROWS]
+    told = list(map(_cells, shown_rows))
+    columns = [
+        column
+        for column in _COLUMNS
+        if (width >= column.from_width or (several and column.title == "run by"))
+        and any(cells[column.title] for cells in told)
+    ]
+    for column in columns:
+        table.add_column(
+            column.title,
+            justify="right" if column.figures else "left",
+            no_wrap=bool(column.figures) or column.title == "verdict",
+            overflow="fold",
+        )
+    previous = ""
+    for row, cells in zip(shown_rows, told, strict=True):
+        shown = cells | ({"model": ""} if row.model == previous else {})
+        previous = row.model
+        table.add_row(*(shown[column.title] for column in columns))
+    more = len(result.rows) - len(shown_rows)
+    left = [Text(f"and {more} more, in result.json", style="dim")] if more else []
+    return Group(table, *left, *_outputs(result), *_matrices(result), *_remarks(result, files=files))
+
+
+def _outputs(result: AuditResult) -> list[RenderableType]:
+    """Each output in numbers, where they're few."""
+    head, *lines = output_table(shown := result.rows[:FEW], result) or [()]
+    if not 0 < len(lines) <= FEW or len(shown) < len(result.rows):
+        return []
+    table = Table(*head, box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for line in lines:
+        table.add_row(*line)
+    return [Text(""), table]
+
+
+def _matrices(result: AuditResult) -> list[RenderableType]:
+    """Backends against one another; of many models, the first ones'."""
+    found = matrices(result)
+    lines: list[RenderableType] = []
+    for matrix in found[:_MATRICES_SHOWN]:
+        lines += [Text(""), matrix_table(matrix)]
+    lines += [Text(line, style="dim") for line in (matrix_legend(found[:_MATRICES_SHOWN]) if found else [])]
+    if len(found) > _MATRICES_SHOWN:
+        more = ", ".join(matrix.name for matrix in found[_MATRICES_SHOWN:])
+        lines.append(Text(f"backends.csv has the same of {more}", style="dim"))
+    return lines
+
+
+_AS_WRITTEN = (
+    "ms of ONNX: as the file is written, without ONNX Runtime's optimizations; "
+    "`conrepair execute FILE --backend onnxruntime` times it as deployed"
+)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table, shown on consoles of at least `from_width` columns; of numbers where it has figures."""
+
+    title: str
+    from_width: int = 0
+    figures: str = ""
+
+
+_COLUMNS = (
+    _Column("model"),
+    _Column("conversion"),
+    _Column("run by", 110),
+    _Column("precision", 140),
+    _Column("verdict"),
+    _Column("top-1 differs", figures="{answers.part}/{answers.of} ({low:.0f}-{high:.0f}%)"),
+    _Column("rel. error", figures="{error:.1e}"),
+    _Column("max abs", 130, "{max_abs:.1e}"),
+    _Column("accuracy", 100, "{accuracy.part}/{accuracy.of}"),
+    _Column("ms", figures="{milliseconds}"),
+)
+
+
+def _cells(row: Row) -> dict[str, RenderableType]:
+    measured = figures_of(row.comparison, row.ran)
+    figures: dict[str, RenderableType] = {column.title: measured.told(column.figures) for column in _COLUMNS}
+    return figures | {
+        "model": row.model,
+        "conversion": row.conversion.replace("+", " > "),
+        "run by": row.backend,
+        "precision": row.ran.intent.text if row.ran.intent else "",
+        "verdict": _verdict(row),
+    }
+
+
+def _verdict(row: Row) -> Text:
+    if row.verdict is not None and row.repaired.is_right:
+        return Text(f"{row.verdict.value}, repaired", style="green")
+    if row.verdict is None and row.problem is None and row.ran.run is None:
+        return Text("not run", style="dim")
+    style = "yellow" if row.verdict is None and without_device(row) else STYLES[state_of_row(row)]
+    return Text(word_of(row, row.verdict), style=style)
+
+
+def row_notes(row: Row) -> list[str]:
+    """What the converter says, and what was done to make the outputs comparable; each once."""
+    made = row.ran.artifact.provenance if row.ran.artifact else None
+    outputs = row.comparison.outputs if row.comparison else ()
+    return list(dict.fromkeys([*(made.notes if made else ()), *(note for item in outputs for note in item.notes)]))
+
+
+def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
+    lines: list[RenderableType] = [Text("")]
+    lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes[:_ROWS]]
+    said: set[str] = set()
+    for row in result.rows[:_ROWS]:
+        label = f"{row.label}: ", "bold"
+        told = _of_row(row, said, tests=result.kind == "compare")
+        lines += [Text.assemble(label, words) if isinstance(words, str) else words for words in told]
+    for about in dict.fromkeys(result.datasets.values()):
+        lines.append(Text(f"data: {about}", style="dim"))
+    if any(_is_timed_as_written(row) for row in result.rows[:_ROWS]):
+        lines.append(Text(_AS_WRITTEN, style="dim"))
+    place = f". Files: {result.folder}" if files else ""
+    lines.append(Text(f"{_count(result)} in {result.seconds:.{0 if result.seconds >= _SHORT else 1}f} s{place}"))
+    return lines
+
+
+def _of_row(row: Row, said: set[str], *, tests: bool) -> Iterator[str | Text]:
+    """What there is to say of a row, and not yet of another one; whole lines as `Text`."""
+    yield from row_notes(row)
+    if tests:
+        yield from tests_of(row)
+    if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
+        return
+    if row.reason not in said:
+        yield _told(row.reason, row)
+    elif row.problem is not None:
+        return  # a model that doesn't load says so once, not for each of its conversions
+    said.add(row.reason)
+    if row.mending is not None:
+        yield from conversion_lines(row.mending)
+    found, repaired = row.localized.result, row.repaired
+    if found is not None and found.faults and found.reason != row.reason:
+        yield _told(found.reason, row)
+    if repaired.result is not None:
+        yield repair_line(repaired.result)
+    if repaired.verdict is not None and not repaired.verdict.is_right:
+        yield f"the repaired target is {repaired.verdict} on {row.backend}: {repaired.reason}"
+    if row.problem is not None:
+        if row.problem.explanation:
+            yield Text(f"  {row.problem.explanation}")
+        tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
+        yield from (Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail)
+    if line := advice_line(repaired.advice):
+        yield f"advice: {line}"
+
+
+def _is_timed_as_written(row: Row) -> bool:
+    """Whether a time is that of the specification, which ONNX Runtime's optimizations have no part in."""
+    artifact = row.ran.artifact
+    return (
+        row.ran.times is not None
+        and row.backend == "libraries"
+        and artifact is not None
+        and artifact.framework == "onnx"
+    )
+
+
+def _told(text: str, row: Row) -> str:
+    """A reason with names that can be read; a tool's own words as they are, they hold paths."""
+    found = row.localized.result
+    return text if row.problem is not None or found is None else quoted(text, names=names_of(found))
+
+
+def _count(result: AuditResult) -> str:
+    counts = {verdict.value: sum(row.verdict is verdict for row in result.rows) for verdict in Verdict}
+    without = sum(row.verdict is None and without_device(row) for row in result.rows)
+    counts |= {"error": sum(map(failed, result.rows)), "without a device": without}
+    parts = [f"{count} {name}" for name, count in counts.items() if count]
+    return ", ".join(parts) or "nothing compared"

@@ -1,0 +1,256 @@
+"""What a run says of each of its rows, worked out once: consoles, pages and files lay out these values."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.application.report.figures import Figures, figures_of
+from conrepair.application.report.localization.advice import names_of, names_of_fault
+from conrepair.application.report.result import AuditResult, Row
+from conrepair.diagnosis.localization.result import Localization, LocatedFault
+from conrepair.ground.runtime.errors import ExitCode
+from conrepair.ground.runtime.processes.workers import NO_DEVICE
+from conrepair.ground.runtime.words import number, quoted
+from conrepair.verdicts.evaluate.compare import OutputComparison
+from conrepair.verdicts.evaluate.verdict import Verdict
+
+OF_FILES = {"compare", "localize", "repair"}
+"""Kinds of runs of files that were named, one by one."""
+
+
+def target_rows(result: AuditResult) -> list[Row]:
+    """What was held against something else, or should have been, in the run's order.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    return list(filter(is_target, result.rows))
+
+
+def is_target(row: Row) -> bool:
+    """Whether a row is one of them: a source on another backend is, too."""
+    return row.kind != "reference" or row.verdict is not None or row.problem is not None
+
+
+def name_of(row: Row, result: AuditResult) -> str:
+    """What a person calls a row's model: where two files were given, its file.
+
+    Args:
+        row: Of the run.
+        result: The run.
+    """
+    if result.kind in OF_FILES and row.ran.artifact is not None:
+        return Path(row.ran.artifact.path).name
+    return row.label
+
+
+def word_of(row: Row, verdict: Verdict | None) -> str:
+    """A verdict in a word, or what there is in its place.
+
+    Args:
+        row: That it's of.
+        verdict: The row's, or one by its layers or after its repair.
+    """
+    if verdict is not None:
+        return str(verdict)
+    if row.problem is None:
+        return "not judged" if is_target(row) else "reference"
+    return "no device" if without_device(row) else "error"
+
+
+def without_device(row: Row) -> bool:
+    """Whether what it was to run on isn't there."""
+    return row.problem is not None and row.problem.kind == NO_DEVICE
+
+
+def failed(row: Row) -> bool:
+    """Whether nothing can be said of it, and not for want of a device."""
+    return row.verdict is None and row.problem is not None and not without_device(row)
+
+
+def state_of(verdict: Verdict | None) -> str:
+    """How a verdict is shown: "right", "warning", "wrong" or "unknown"."""
+    if verdict is None:
+        return "unknown"
+    if verdict in {Verdict.QUANTIZED, Verdict.UNDECIDED}:
+        return "warning"
+    return "right" if verdict.is_right else "wrong"
+
+
+def state_of_row(row: Row) -> str:
+    """How a row is shown: one of which nothing can be said as what's wrong."""
+    return "wrong" if failed(row) else state_of(row.verdict)
+
+
+class Outcome(enum.StrEnum):
+    """What a test's report calls it; a row that alone would make the command end with 1 has failed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A fault, or faults that one rule stands for.
+
+    Attributes:
+        kind: Of fault; of a target without one, its verdict.
+        words: What is wrong, in a sentence.
+        layers: Of the target, whole names, the guiltiest first; none where no layer can be accused.
+        fault: With what was measured there; None for a rule, and where there's only a verdict.
+    """
+
+    kind: str
+    words: str
+    layers: tuple[str, ...] = ()
+    fault: LocatedFault | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A target.
+
+    Attributes:
+        row: All of it.
+        name: Of the model, with its conversion.
+        source: Name of the model that it's held against.
+        outcome: Whether it passed.
+        verdict: By its layers where these were asked about.
+        word: The verdict, or what there is in its place.
+        reason: In words.
+        found: By layers; None where these weren't looked at.
+        findings: What is at fault.
+        figures: What was measured.
+    """
+
+    row: Row
+    name: str
+    source: str
+    outcome: Outcome
+    verdict: Verdict | None
+    word: str
+    reason: str
+    found: Localization | None
+    findings: tuple[Finding, ...]
+    figures: Figures
+
+    @property
+    def judgement(self) -> Finding:
+        """The verdict with its reason, where a fault would be told."""
+        return Finding(kind=self.word, words=self.reason)
+
+    @property
+    def accused(self) -> tuple[Finding, ...]:
+        """What is at fault; of a target that failed without any, its verdict."""
+        return self.findings or ((self.judgement,) if self.outcome is Outcome.FAILED else ())
+
+
+def told_of(result: AuditResult) -> list[Told]:
+    """All targets, in their order.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    names = {row.label: name_of(row, result) for row in reversed(result.rows)}
+    return [told_row(row, result, names) for row in target_rows(result)]
+
+
+def told_row(row: Row, result: AuditResult, known: Mapping[str, str], repaired: Localization | None = None) -> Told:
+    """A row.
+
+    Args:
+        row: Of a target.
+        result: The run that it's of.
+        known: What a person calls models, by their labels.
+        repaired: By layers as they are after a repair, where it's told so; what was measured before isn't, then.
+    """
+    found, verdict, reason = repaired or row.localized.result, row.verdict, row.reason
+    if found is not None and (repaired is not None or result.kind in {"localize", "repair"}):
+        verdict, reason = found.verdict, found.reason
+    outcome = Outcome.PASSED if result.exit_code_of(row) == ExitCode.EQUIVALENT else Outcome.FAILED
+    if verdict is None:
+        outcome = Outcome.SKIPPED if row.problem is None or without_device(row) else Outcome.ERROR
+    return Told(
+        row=row,
+        name=name_of(row, result),
+        source=known.get(row.reference or row.model, row.reference or row.model),
+        outcome=outcome,
+        verdict=verdict,
+        word=word_of(row, verdict),
+        reason=quoted(reason, names={} if found is None else names_of(found)),
+        found=found,
+        findings=() if found is None else tuple(findings_of(found)),
+        figures=figures_of(row.comparison, row.ran) if repaired is None else Figures(),
+    )
+
+
+def findings_of(found: Localization) -> Iterator[Finding]:
+    """Rules, then the faults that are alone.
+
+    Args:
+        found: In a target.
+    """
+    for rule in found.rules:
+        yield Finding(kind=str(rule.kind), words=quoted(rule.text), layers=rule.layers)
+    for fault in found.alone:
+        words = quoted(fault.words, names=names_of_fault(fault))
+        yield Finding(kind=str(fault.kind), words=words, layers=fault.places, fault=fault)
+
+
+# Each output of each target in numbers: the same columns on consoles, in Markdown and on pages.
+
+
+_RIGHT = {Verdict.EQUIVALENT, Verdict.NOISE}
+FEW = 20
+"""Lines that are shown beside other tables; comparisons.csv has all."""
+
+
+def output_table(rows: Iterable[Row], result: AuditResult) -> list[tuple[str, ...]]:
+    """Titles, and a line for each output that was compared; columns in which nothing stands are left out.
+
+    Args:
+        rows: Of the run.
+        result: The run.
+    """
+    compared = [(row, output) for row in rows if row.comparison is not None for output in row.comparison.outputs]
+    own = dict.fromkeys(name for _, output in compared for name in output.metrics)
+    lines = [
+        {"target": name_of(row, result), "ran by": row.backend}
+        | _figures(output, result.top_k)
+        | {name: number(output.metrics[name]) if name in output.metrics else "" for name in own}
+        for row, output in compared
+    ]
+    titles = [title for title in (lines[0] if lines else ()) if any(line[title] for line in lines)]
+    single = [title for title in ("target", "ran by") if len({line[title] for line in lines}) == 1]
+    titles = [title for title in titles if title not in single]
+    return [tuple(titles), *(tuple(line[title] for title in titles) for line in lines)] if lines else []
+
+
+def _figures(output: OutputComparison, top_k: int) -> dict[str, str]:
+    error, answers = output.error, output.answers
+    return {
+        "output": output.pair.reference,
+        "verdict": output.verdict.value,
+        "relative error": number(error.relative_l2),
+        "max abs": number(error.max_abs),
+        "explained by": "" if output.explained is None else str(output.explained),
+        "SQNR dB": f"{error.sqnr_db:.1f}",
+        "cosine": f"{error.cosine:.6f}",
+        "KL": "" if answers is None else number(answers.kl_divergence),
+        f"top-{top_k} agree": "" if answers is None else f"{answers.overlap:.1%}",
+    }
+
+
+def tests_of(row: Row) -> list[str]:
+    """Tolerances for tests of a user's own, in words; none where the target isn't right."""
+    outputs = row.comparison.outputs if row.comparison is not None and row.verdict in _RIGHT else ()
+    return [
+        f"{f'output {output.pair.reference}: ' if len(outputs) > 1 else ''}{output.tests}"
+        for output in outputs
+        if output.tests is not None
+    ]

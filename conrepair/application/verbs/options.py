@@ -1,0 +1,487 @@
+"""The options of each verb of a model or two: the parser, help, Python's signatures and pages are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from conrepair.application.verbs import numbers
+from conrepair.application.verbs.metrics import metrics
+from conrepair.application.verbs.option import (
+    COUNT,
+    DATA,
+    FILE,
+    FOLDER,
+    NUMBER,
+    SECONDS,
+    SEED,
+    Options,
+    Value,
+    model,
+    option,
+    options,
+    written,
+)
+from conrepair.application.verbs.tolerances import max_drops, tolerances
+from conrepair.formats.models.formats import format_name, unknown_format
+from conrepair.ground.intake import arguments
+from conrepair.ground.runtime.errors import UsageError
+from conrepair.verdicts.evaluate.tolerance import ArithmeticName, Tolerance
+
+if TYPE_CHECKING:
+    from conrepair.ground.data.pictures.recipe import Recipe
+    from conrepair.ground.data.tensor_spec import TensorSpec
+
+    _Recipe = str | Path | Mapping[str, Any] | Recipe | None
+
+_BackendName = Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
+
+_PREPARED = Value(arguments.recipe, metavar="RECIPE")
+_OPERATORS = Value(arguments.NAMES, metavar="OPERATOR", many=True)
+_PASSES = Value(arguments.NAMES, metavar="PASS", many=True)
+
+_RIGHT = "The original model, a path or an object, or its outputs; it's right by definition."
+_CONVERTED = (
+    "The model converted from it, a folder that `build` wrote, or outputs computed elsewhere (.npz, arrays by name, "
+    "or a function of `data`); it's only read."
+)
+_ONE = "A path or an object."
+_BATCH = "Batch size for models with an open batch dimension."
+
+
+def _listed(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _format(name: str, value: Any) -> str:
+    """A format by its name, which a person may write otherwise."""
+    known = format_name(arguments.text(name, value))
+    if problem := unknown_format(known):
+        raise UsageError(f"{name}: {problem}")
+    return known
+
+
+def _converters_options(name: str, value: Any) -> Any:
+    """Options by converter, or the words of a shell that say them."""
+    return (arguments.BY_CONVERTER if isinstance(value, Mapping) else arguments.NAMES)(name, value)
+
+
+def _backends_options(name: str, value: Any) -> Any:
+    """Options of a backend, or the words of a shell that say them."""
+    return (arguments.OPTIONS if isinstance(value, Mapping) else arguments.NAMES)(name, value)
+
+
+@options("general")
+class Loaded(Options):
+    """Of every verb that loads a model."""
+
+    progress: bool = option(
+        "Show progress on standard error; the log `conrepair` has it in any case, at level INFO.",
+        flag="",  # a shell shows it unless --quiet is given
+        default=False,
+    )
+
+    inputs: Sequence[str | TensorSpec] | str | TensorSpec = option(
+        "Inputs that the model's file doesn't describe (TorchScript), each as in batch,3,224,224:float32.",
+        Value(arguments.DECLARED, metavar="[NAME=]SHAPE[:DTYPE]", many=True),
+        "inputs",
+        flag="--input",
+        typed="Declare an input that the model's file doesn't describe (TorchScript), as in batch,3,224,224:float32. "
+        "Repeat it for each input.",
+        default=(),
+    )
+    timeout: float = option(
+        "Seconds for each model or step, in worker processes.",
+        SECONDS,
+        default=600.0,
+        flag="",  # a command has one limit for all that it does, which `cli.time_limit` declares
+    )
+    trust: bool = option(
+        "Load files that hold code or reach beyond the model: only your own, or those of somebody whose "
+        "programs you would run (docs/security.md). Ordinary files need none of it.",
+        group="models",
+        default=False,
+    )
+    in_process: bool = option(
+        "Run everything in this process, for objects and files of one's own: a debugger works, but a library that "
+        "crashes takes the process along, nothing is stopped for its time, and what a file makes a library do is "
+        "kept from nothing (docs/security.md).",
+        flag="",
+        default=False,
+    )
+
+
+def samples(drawn: int, of_data: str, *, default: None = None) -> Any:
+    """How many inputs; one default for drawn ones, another for data.
+
+    Args:
+        drawn: The first.
+        of_data: The second, in words.
+        default: Neither was chosen.
+    """
+    return option(
+        "Number of inputs: random ones, or the first of `data`.",
+        Value(arguments.SAMPLES, numbers.samples, "N"),
+        "inputs",
+        usual=f"{drawn}{of_data}",
+        default=default,
+    )
+
+
+@options("inputs")
+class Fed(Loaded):
+    """Of every verb that runs a model.
+
+    Attributes:
+        drawn: Inputs that are drawn where nobody says how many.
+        of_data: Inputs that are taken of data then; None: all.
+    """
+
+    drawn: ClassVar[int] = 32
+    of_data: ClassVar[int | None] = None
+
+    data: Any = option(
+        "What models are fed, first axis samples: a folder of photos, .npz/.npy, arrays, or what gives batches.",
+        DATA,
+        usual="random inputs are drawn",
+        typed="Folder of photos, or .npz/.npy arrays.",
+        default=None,
+    )
+    recipe: _Recipe = option(
+        "Preprocessing of photos: torchvision, keras:tf, keras:torch, tflite, ..., or a recipe.json.",
+        _PREPARED,
+        default=None,
+    )
+    samples: int | None = samples(32, ", and all of the data")
+    steps: int | None = option(
+        "Inputs in a row that make a sample, from a fresh start: models that keep a state are compared step by step.",
+        COUNT,
+        usual="4 for models that keep a state, else 1",
+        default=None,
+    )
+    seed: int = option("Seed of random inputs.", SEED, default=0)
+    low: float | None = option("Lower bound of random inputs.", NUMBER, usual="the files' own, else -1", default=None)
+    high: float | None = option("Upper bound of random inputs.", NUMBER, usual="the files' own, else 1", default=None)
+
+    @property
+    def count(self) -> int:
+        """Inputs that are drawn, or taken of what gives batches without end."""
+        return self.drawn if self.samples is None else self.samples
+
+    @property
+    def limit(self) -> int | None:
+        """Inputs that are taken of data; None: all."""
+        return None if self.data is None else self.of_data if self.samples is None else self.samples
+
+
+@options("tolerances")
+class Pair(Fed):
+    """Of every verb that compares two models."""
+
+    source: Any = model(_RIGHT, kw_only=False)
+    target: Any = model(_CONVERTED, kw_only=False)
+    target_recipe: _Recipe = option(
+        "Preprocessing for the target, if it isn't the source's.", _PREPARED, "inputs", default=None
+    )
+    rtol: float | None = option(
+        "Relative tolerance of each element of the outputs. Where one of both is given, they decide alone.",
+        NUMBER,
+        usual=written(Tolerance.rtol),
+        key="tolerance.rtol",
+        default=None,
+    )
+    atol: float | None = option(
+        "Absolute tolerance of each element of the outputs.",
+        NUMBER,
+        usual=written(Tolerance.atol),
+        key="tolerance.atol",
+        default=None,
+    )
+    tolerance: Mapping[str, Mapping[str, float]] | Sequence[str] | str = option(
+        'Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: "boxes:atol=0.5", '
+        '"float16:rtol=1e-2,atol=1e-3", or {"boxes": {"atol": 0.5}}. What is said of an output holds before what is '
+        "said of its type, and that before the rest.",
+        Value(tolerances, metavar="[OF:]NAME=X[,NAME=X]", many=True),
+        typed="Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: atol=1e-5,rtol=1e-3, "
+        "boxes:atol=0.5, float16:rtol=1e-2. What is said of an output holds before what is said of its type, and "
+        "that before the rest. Repeat it for several.",
+        default=(),
+    )
+    metrics: Any = option(
+        "Your own: functions of the source's and the target's output (arrays, samples first) that give a number, "
+        "which is shown; one with a limit decides, too. A function, its name (FILE.py:FUNCTION, MODULE:FUNCTION; "
+        'needs `trust`), or {"function": iou, "min": 0.9, "max": 1, "output": "boxes"}.',
+        Value(metrics, metavar="FUNCTION[,min=X][,max=X][,output=NAME]", many=True),
+        flag="--metric",
+        typed="Show a number that your own function, FILE.py:FUNCTION or MODULE:FUNCTION, gives of the source's and "
+        "the target's output (arrays, samples first); with min or max it decides, too. It's run as a program: give "
+        "--trust. Repeat it for several.",
+        default=(),
+    )
+    max_drop: Mapping[str, float] | Sequence[str] | str = option(
+        'By how much accuracy on labelled data may fall: "top1:0.5%", "top5:1%" (points), or {"top1": 0.005}. A '
+        "target that loses more is faulty; for one in few bits it stands in for the budgets of answers and cosine.",
+        Value(max_drops, metavar="topK:SHARE", many=True),
+        typed="By how much accuracy on labelled data (--data) may fall, in points: top1:0.5%, top5:1%. A target that "
+        "loses more is faulty; for one in few bits it stands in for the budgets of answers and cosine. "
+        "Repeat it for several.",
+        default=(),
+    )
+    strict_signature: bool = option(
+        "Inputs and outputs in another layout (channels last for channels first) are a fault, too, though the "
+        "network undoes the layout itself and its numbers are right.",
+        usual="they're noted, and don't change the verdict",
+        key="tolerance.strict_signature",
+        default=False,
+    )
+    arithmetic: str = option(
+        "Arithmetic that the target was computed in: what that makes of the source's network, by simulation, is no "
+        "fault.",
+        Value(arguments.text, choices=get_args(ArithmeticName)),
+        usual="float32 where a model is run here, and for recorded outputs the one of these that explains them",
+        key="tolerance.arithmetic",
+        default="",
+    )
+
+
+@options("inputs")
+class Compare(Pair):
+    """Of `compare`."""
+
+    samples: int | None = samples(32, ", fewer for models above 500 MB, and all of the data")
+    batch_size: int = option(_BATCH, COUNT, default=16)
+    static: bool = option(
+        "Run nothing: prove by the files alone that both models compute the same in real numbers, or name the layers "
+        "of which that isn't proven, and what differs.",
+        group="models",
+        default=False,
+    )
+
+
+@options("tolerances")
+class Layers(Pair):
+    """Of every verb that compares layers."""
+
+    batch_size: int = option(_BATCH, COUNT, "inputs", key="localize.batch_size", default=4)
+    margin: float = option(
+        "A layer is at fault if its error is X times what rounding explains.",
+        NUMBER,
+        key="tolerance.noise_margin",
+        default=Tolerance.noise_margin,
+    )
+    latent: bool = option(
+        "Count faults that none of the inputs shows, such as a bound that no value reaches.",
+        usual="they're listed, and don't change the verdict",
+        key="localize.latent",
+        default=False,
+    )
+
+
+@options("models")
+class Localize(Layers):
+    """Of `localize`."""
+
+    of_data: ClassVar[int | None] = 32
+
+    samples: int | None = samples(32, ", fewer for models above 500 MB")
+    between: Sequence[Any] = option(
+        "Models on the way from the source to the target, in order.",
+        Value(arguments.MODELS, metavar="FILE", many=True),
+        flag="--intermediate",
+        typed="A model on the way from the source to the target. Repeat it for several, in order.",
+        default=(),
+    )
+    suspicious: bool = option(
+        "Rank the layers, too, by how much more they differ on inputs that are answered otherwise than on the "
+        "others; give many inputs (`data`, `samples`). A ranking convicts none.",
+        group="output",
+        default=False,
+    )
+
+
+@options("search")
+class Repair(Layers):
+    """Of `repair`."""
+
+    drawn: ClassVar[int] = 72
+    of_data: ClassVar[int | None] = 72
+
+    samples: int | None = samples(72, ", fewer for models above 500 MB")
+    output: str | Path | None = option(
+        "Folder for the repaired model, patch.json and result.json; without one they go with the result.",
+        FOLDER,
+        "output",
+        typed="Folder for the repaired model, patch.json and result.json, for several targets with a folder in it "
+        "for each (default: TARGET-repaired in this folder).",
+        default=None,
+    )
+    seconds: float = option(
+        "Try no further edit after S seconds.", SECONDS, key="repair.seconds", searches=True, default=300.0
+    )
+    advice: float = option(
+        "Spend S seconds on other ways to convert the source.",
+        SECONDS,
+        key="repair.advice_seconds",
+        searches=True,
+        default=60.0,
+    )
+    bake_recipe: bool = option(
+        "If photos must be preprocessed differently, put operators for that in front of the model's input.",
+        key="repair.bake_recipe",
+        default=False,
+    )
+
+
+@options("search")
+class Convert(Fed):
+    """Of `convert`."""
+
+    drawn: ClassVar[int] = 8
+
+    model: Any = model(_ONE, kw_only=False)
+    to: str = option(
+        "Format to convert to: torch, keras, tensorflow, tflite or onnx.", Value(_format, metavar="FORMAT"), "models"
+    )
+    via: Sequence[str] = option(
+        "Converters to use, in this order.",
+        Value(arguments.NAMES, _listed, "CONVERTERS"),
+        usual="the best route",
+        typed="Converters to use, separated by commas.",
+        default=(),
+    )
+    options: Mapping[str, Mapping[str, Any]] | Sequence[str] = option(
+        'Options of converters, as in {"keras-tflite": {"quantize": "int8"}}.',
+        Value(_converters_options, metavar="CONVERTER.NAME=VALUE", many=True),
+        flag="--option",
+        typed="Option of a converter, as in keras-tflite.quantize=int8. Repeat it for several.",
+        default=(),
+    )
+    output: str | Path | None = option(
+        "File or folder to write; without one the model lies in a folder that goes with the result.",
+        Value(arguments.path, metavar="OUTPUT"),
+        "output",
+        typed="File or folder to write.",
+        default=None,
+    )
+    samples: int | None = samples(8, ", and all of the data")
+    check: bool = option(
+        "Compare the result with its source.",
+        flag="--no-check",
+        typed="Don't compare the result with its source.",
+        default=True,
+    )
+    mend: bool = option(
+        "Look for another way if the route fails.",
+        flag="--no-repair",
+        typed="Fail if the route fails, and look for no other way.",
+        default=True,
+    )
+    seconds: float = option(
+        "Look for another way for S seconds if the route fails.", SECONDS, searches=True, default=120.0
+    )
+
+
+@options("output")
+class Inputs(Fed):
+    """Of `inputs`."""
+
+    model: Any = model(_ONE, kw_only=False)
+    output: str | Path | None = option(
+        "File for the arrays (.npz); without one they are the result alone.",
+        FILE,
+        typed="File for the arrays (.npz).",
+        default=None,
+    )
+
+
+@options()
+class Inspect(Loaded):
+    """Of `inspect`."""
+
+    model: Any = model(_ONE, kw_only=False)
+
+
+@options("compiler")
+class Compiled(Options):
+    """How TVM compiles."""
+
+    target: str = option(
+        'Code to generate: llvm, opencl or cuda, with attributes: "llvm -mcpu=native".',
+        Value(arguments.text, metavar="TARGET"),
+        default="llvm",
+    )
+    setting: str = option(
+        "Optimization level.",
+        Value(arguments.text, choices=("O0", "O1", "O2", "O3", "tuned")),
+        flag="--opt",
+        default="O2",
+    )
+    importer: str | None = option(
+        "Convert the model to this format first.",
+        Value(arguments.text, choices=("onnx", "torch", "tflite")),
+        default=None,
+    )
+    required_pass: Sequence[str] = option("Run this pass.", _PASSES, default=())
+    disabled_pass: Sequence[str] = option("Skip this pass.", _PASSES, default=())
+    trials: int = option("Candidates to measure with `setting` tuned.", COUNT, default=64)
+    database: str | Path | None = option("Start `setting` tuned from an earlier tuning.", FOLDER, default=None)
+    threads: int | None = option("Threads that a kernel may use.", COUNT, default=None)
+    unfused: Sequence[str] = option("Don't fuse this operator.", _OPERATORS, default=())
+    unscheduled: Sequence[str] = option("Give this operator no schedule (on the CPU).", _OPERATORS, default=())
+    stable: Sequence[str] = option(
+        "Compute this operator of an ONNX model in a form that keeps its digits.", _OPERATORS, default=()
+    )
+    float64: Sequence[str] = option("Compute this operator of an ONNX model in float64.", _OPERATORS, default=())
+    debug_enabled: bool = option("Keep the result of each kernel, as files.", flag="--debug", default=False)
+
+    @property
+    def compiler(self) -> dict[str, Any]:
+        """Those that somebody chose, as a backend of a configuration has them."""
+        names = [name for name, _, default in Compiled.declared() if getattr(self, name) != default]
+        return {name: getattr(self, name) for name in names}
+
+
+@options("output")
+class Build(Compiled, Loaded):
+    """Of `build`."""
+
+    model: Any = model(_ONE, kw_only=False)
+    output: str | Path | None = option(
+        "Folder to write; without one the build lies in a folder that goes with the result.",
+        FOLDER,
+        typed="Folder to write.",
+        default=None,
+    )
+    batch_size: int = option(_BATCH, COUNT, "inputs", default=1)
+
+
+@options("models")
+class Execute(Fed):
+    """Of `execute`."""
+
+    drawn: ClassVar[int] = 8
+
+    model: Any = model(_ONE, kw_only=False)
+    backend: _BackendName = option(
+        "The model's own library, or, with all its optimizations: ONNX Runtime, TFLite, torch.compile, XLA or TVM.",
+        Value(arguments.text, choices=get_args(_BackendName)),
+        default="libraries",
+    )
+    options: Mapping[str, Any] | Sequence[str] = option(
+        'Options of the backend, as a configuration has them: {"optimization": "basic"}.',
+        Value(_backends_options, metavar="NAME=VALUE", many=True),
+        flag="--option",
+        typed="Option of the backend, as a configuration has it: optimization=basic, or as JSON: "
+        """'disabled_optimizers=["MatMulScaleFusion"]'. Repeat it for several.""",
+        default=(),
+    )
+    tvm: Mapping[str, Any] | None = option(
+        "Options of TVM, those of `build` and `device`: where it runs.",
+        Value(arguments.OPTIONS),
+        "compiler",
+        default=None,
+        flag="",  # in the shell each is an option of its own
+    )
+    samples: int | None = samples(8, ", and all of the data")
+    batch_size: int = option(_BATCH, COUNT, "inputs", default=1)

@@ -1,1 +1,0 @@
-"""Apache TVM: import, optimization settings, compilation, execution. TVM itself is imported in workers only."""

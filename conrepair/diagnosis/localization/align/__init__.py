@@ -1,0 +1,1 @@
+"""Which tensors of two networks stand for one another."""

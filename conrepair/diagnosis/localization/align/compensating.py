@@ -1,0 +1,158 @@
+"""Drop pairs whose errors cancel behind them, as those of a factor that was moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.diagnosis.localization.align.matching import Feeding, Pair, feeding_of
+from conrepair.diagnosis.localization.numbers import pairing
+from conrepair.diagnosis.localization.run.activations import Activations
+from conrepair.diagnosis.localization.run.isolation import Isolation, add_result
+from conrepair.diagnosis.localization.run.shelf import Shelf
+from conrepair.ground.graph.layer_graph import Array, LayerGraph
+from conrepair.ground.metrics.running_error import RunningError
+
+
+class Isolated:
+    """Runs of the target with the source's activations, on one batch, to try guesses: what can't be run is wrong."""
+
+    def __init__(self, source: Activations, target: Activations, folder: Path) -> None:
+        self._source, self._target, self._feeds = source, target.network, target.feeds
+        self._shapes = target.shapes()
+        self._shelf = Shelf(folder / "isolated")
+        self._shelf.put_all(target.feeds.items())
+
+    def run(self, pairs: Sequence[Pair], names: Sequence[str]) -> Callable[[str], Array]:
+        """Tensors, computed from the nearest pairs; no number where they can't be."""
+        left = dict.fromkeys(names)
+        for name, array in Isolation(self._target, pairs, names).attempt(self._source.__getitem__, self._feeds):
+            self._shelf.put(name, array)
+            left.pop(name, None)
+            del array  # so that nothing holds it while the next piece runs
+        inputs = self._target.graph.inputs
+        self._shelf.put_all((name, np.full(self._shapes[name], np.nan)) for name in left if name not in inputs)
+        return self._shelf.__getitem__
+
+    def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
+        """Introduced errors of some pairs, by their targets' names; infinite where nothing can be computed."""
+        inputs = set(self._target.graph.inputs)
+        chosen = {pair.target: pair for pair in wanted if pair.target not in inputs}
+        found = dict.fromkeys(chosen, math.inf)
+        isolation = Isolation(self._target, pairs, list(chosen))
+        for name, array in isolation.attempt(self._source.__getitem__, self._feeds):
+            pair = chosen[name]
+            found[name] = add_result(RunningError(), pair, self._source[pair.source], array).error
+        return found
+
+
+_NEAREST = 4  # wrong pairs before another one, up to any of which it may take back what they do
+_STEPS = 24  # cuts between the two, at most
+_ROUNDS = 4
+
+
+def without_compensated(
+    graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float], isolated: Isolated
+) -> tuple[list[Pair], Mapping[str, float]]:
+    """Drop pairs that differ by what a later piece takes back.
+
+    A scale that the source applies behind a product, and the target has in the weights before it, makes two pieces
+    wrong that are right together. What lies between such two is no pair: without it, the later one comes out right.
+
+    Args:
+        graph: The target's.
+        pairs: In its order.
+        errors: Introduced ones, by the target's names.
+        isolated: Runs the target.
+
+    Returns:
+        The others, in order, and the introduced errors of those.
+    """
+    kept = list(pairs)
+    for _ in range(_ROUNDS):
+        order = [pair.target for pair in kept]
+        feeding = feeding_of(graph, kept)
+        wrong = {pair.target for pair in kept if errors.get(pair.target, 0.0) > pairing.EQUAL}
+        dropped, done = set[str](), set[str]()
+        for same_rank in zip_longest(*(_choices(name, feeding, wrong, order) for name in order if name in wrong)):
+            ahead = [item for item in same_rank if item is not None]
+            while ahead := [(end, between) for end, between in ahead if end not in dropped | done]:
+                group, ahead = _apart(ahead)
+                right = _right_without(kept, errors, group, dropped, isolated)
+                done.update(right)
+                dropped.update(*right.values())
+        if not dropped:
+            break
+        kept = [pair for pair in kept if pair.target not in dropped]
+        errors = isolated.errors(kept, kept)
+    return kept, errors
+
+
+def _choices(
+    end: str, feeding: Feeding, wrong: Set[str], order: Sequence[str]
+) -> Iterator[tuple[str, frozenset[str]]]:
+    """What may be dropped before a wrong pair: the nearest other ones with what lies on the way, more and more."""
+    steps, ahead, dropped = {end: 0}, [end], frozenset[str]()
+    found: list[str] = []
+    for name in ahead:  # grows; the nearest first
+        if name in wrong and name != end and len(found) < _NEAREST:
+            found.append(name)
+        if steps[name] < _STEPS:
+            for before in feeding.get(name, ()):
+                if before not in steps:
+                    steps[before] = steps[name] + 1
+                    ahead.append(before)
+    among = [name for name in order if name in steps]
+    for first in found:
+        dropped |= _between(first, end, feeding, among)
+        yield end, dropped
+
+
+def _between(first: str, end: str, feeding: Feeding, among: Sequence[str]) -> frozenset[str]:
+    """The first one, and what lies on a way from it to the end."""
+    behind = {first}
+    for name in among:
+        if not behind.isdisjoint(feeding.get(name, ())):
+            behind.add(name)
+    ahead = set(feeding.get(end, ()))
+    for name in reversed(among):
+        if name in ahead:
+            ahead.update(feeding.get(name, ()))
+    return frozenset(behind & ahead)
+
+
+def _apart(
+    ahead: Sequence[tuple[str, frozenset[str]]],
+) -> tuple[list[tuple[str, frozenset[str]]], list[tuple[str, frozenset[str]]]]:
+    """Those that can be tried together, none having dropped what another one is judged by; and the others."""
+    group, rest = [], []
+    ends: set[str] = set()
+    gone: set[str] = set()
+    for end, between in ahead:
+        if end in gone or not ends.isdisjoint(between) or not gone.isdisjoint(between):
+            rest.append((end, between))
+        else:
+            group.append((end, between))
+            ends.add(end)
+            gone |= between
+    return group, rest
+
+
+def _right_without(
+    pairs: Sequence[Pair],
+    errors: Mapping[str, float],
+    group: Sequence[tuple[str, frozenset[str]]],
+    dropped: Set[str],
+    isolated: Isolated,
+) -> dict[str, frozenset[str]]:
+    """The ends that come out right without what lies before them, and that."""
+    gone = set(dropped).union(*(between for _, between in group))
+    rest = [pair for pair in pairs if pair.target not in gone]
+    ends = {end for end, _ in group}
+    found = isolated.errors(rest, [pair for pair in rest if pair.target in ends])
+    most = {end: min(pairing.EQUAL, pairing.TAKEN_BACK * errors[end]) for end in ends}
+    return {end: between for end, between in group if found.get(end, math.inf) <= most[end]}

@@ -1,0 +1,1 @@
+"""Parameters and values that aren't what they should be."""

@@ -1,0 +1,1 @@
+"""Recurrent layers and rotary positions, however they are written."""

@@ -1,0 +1,1 @@
+"""Nodes read as steps, and steps paired."""

@@ -1,0 +1,1 @@
+"""Which pieces are guilty, and what the outputs say."""

@@ -1,0 +1,215 @@
+"""Localize between two models on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from conrepair.diagnosis.localization.judge.by_files import compared_by_files
+from conrepair.diagnosis.localization.judge.conclusion import of_other_sizes
+from conrepair.diagnosis.localization.localize import Looked, localize_target
+from conrepair.diagnosis.localization.options import Options
+from conrepair.diagnosis.localization.ranking.suspects import Observed, suspicious_layers
+from conrepair.diagnosis.localization.recipes.finding import find_recipe
+from conrepair.diagnosis.localization.result import Localization
+from conrepair.diagnosis.localization.run.baked_batch import opened_batch, with_baked
+from conrepair.diagnosis.localization.run.fed_model import FedModel, concrete
+from conrepair.diagnosis.localization.run.opening import (
+    OpenedNetwork,
+    batch_size,
+    batches_of,
+    feeds_of,
+    open_model,
+    reader_of,
+    second_opinion,
+)
+from conrepair.diagnosis.localization.run.recorded import RecordedNetwork, RecordedSide
+from conrepair.diagnosis.localization.run.reference import Reference
+from conrepair.formats.editing.open_editor import open_editor
+from conrepair.formats.editing.operation import NotEditableError
+from conrepair.formats.models.formats import RECORDED
+from conrepair.ground.data.declared_sizes import sizes_wanted
+from conrepair.ground.data.feeds import batches
+from conrepair.ground.data.recorded import read_recorded
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.graph.kinds import OF_INPUTS
+from conrepair.ground.graph.record import graph_record
+from conrepair.ground.runtime.errors import DataError, ModelLoadError, UsageError
+from conrepair.ground.runtime.processes.memory import large_blocks_returned
+from conrepair.verdicts.evaluate.verdict import Verdict
+from conrepair.verdicts.judging.arithmetic import FLOAT32
+
+
+@large_blocks_returned()
+def localize_models(
+    source: FedModel,
+    target: FedModel,
+    folder: Path,
+    options: Options,
+    *,
+    advance: Callable[[str], None] = lambda _: None,
+    leave: Callable[[Looked], None] = lambda _: None,
+) -> Localization:
+    """Say where a target stops being its source.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        folder: For activations and conversions; the caller removes it.
+        options: Samples, margins, intent.
+        advance: Called with what is being done.
+        leave: Called with what a repair can go on from, where it's of these files themselves.
+
+    Raises:
+        ModelLoadError: if one can't be opened.
+        DataError: if the data doesn't fit, or both models have batches of their own.
+    """
+    if RECORDED in {source.model.framework, target.model.framework}:
+        if options.static:
+            raise UsageError("recorded outputs say nothing of layers. Leave --static out to compare the outputs.")
+        return _localize_recorded(source, target, folder, options)
+    fed, whose = as_fed(source), (source.looked_into, target.looked_into)
+    sizes = sizes_wanted(fed, target.inputs)
+    if sizes is not None:
+        return of_other_sizes(source.inputs, target.inputs, sizes, options)
+    advance("opening the models")
+    opened = opened_batch(source, target, folder / "open-batch", "target")
+    if opened is not None:
+        baked, follows = opened
+        behind = localize_models(source, follows, folder / "followed", options, advance=advance)
+        graphs = {whose[1] if key == follows.looked_into else key: graph for key, graph in behind.graphs.items()}
+        return with_baked(dataclasses.replace(behind, graphs=graphs), baked)
+    given, source = source, of_one_batch(source, target, folder / "batch")
+    samples = min(source.data.count, target.data.count, options.samples)
+    size = batch_size(source, target, options.batch_size, samples)
+    ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
+    theirs = open_model(target.model, concrete(target, size), folder / "target-onnx", target.build)
+    work = folder / "activations"
+    sides = (source, ours), (target, theirs)
+    notes = tuple(filter(None, (ours.note, theirs.note)))
+    graphs = {sha256: graph_record(opened.network.graph) for sha256, (_, opened) in zip(whose, sides, strict=True)}
+    if options.static:
+        told = compared_by_files(ours.network, theirs.network)
+        return dataclasses.replace(told, notes=notes, options=options, graphs=graphs)
+    reference = Reference(ours.network, work / "source", second_opinion=lambda: second_opinion(ours))
+    feeds = feeds_of(*sides, size, samples)
+    found = localize_target(reference, theirs.network, feeds, work, options, keep=True, advance=advance)
+    # A conversion's file goes with the folder, and what's cut of it later is read from there.
+    own_files = source is given and not ours.note and not theirs.note
+    if own_files and target.build is None:
+        leave(Looked((source, target), options, (ours, theirs), reference, found))
+    notes = (*found.result.notes, *notes)
+    result = dataclasses.replace(found.result, notes=notes, samples=samples, graphs=graphs, kept=found.kept)
+    if result.is_right and not options.quantized:
+        advance("proving by the files")
+        told = compared_by_files(ours.network, theirs.network)
+        if told.verdict is Verdict.EQUIVALENT:
+            result = dataclasses.replace(result, reason=f"{result.reason}; {told.reason}")
+    if target.photos and any(fault.kind in OF_INPUTS for fault in result.faults):
+        advance("searching recipes")
+        result = _with_recipe(result, sides, size, samples, options)
+    if options.suspiciousness is not None:
+        advance("ranking layers")
+        one, two = (Observed(opened, reader_of(subject, opened), size) for subject, opened in sides)
+        ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.same)
+        result = dataclasses.replace(result, suspiciousness=ranking)
+    return result
+
+
+def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:
+    """The same where one side was computed elsewhere."""
+    is_right = source.model.framework == RECORDED
+    if is_right and options.tolerance.arithmetic not in {"", FLOAT32.name}:
+        raise UsageError(
+            "an arithmetic is the target's, and here the source was computed elsewhere. Exchange the two."
+        )
+    fed, other = (target, source) if is_right else (source, target)
+    if fed.model.framework == RECORDED:
+        raise UsageError("both sides were computed elsewhere, so there are no layers to look into. Use `compare`.")
+    arrays = read_recorded(Path(other.model.path))
+    samples = min(fed.data.count, options.samples)
+    size = batch_size(fed, fed, options.batch_size, samples)
+    places = list(fed.data.order)[:samples]
+    places += places[-1:] * (-samples % size)  # the last batch is filled up with the last sample
+    opened = open_model(fed.model, concrete(fed, size), folder / "onnx")
+    network, work = opened.network, folder / "activations"
+    recorded = RecordedNetwork(arrays, list(network.output_names), size)
+    starts = range(0, samples, size)
+    rows = ({name: array[places[start : start + size]] for name, array in arrays.items()} for start in starts)
+    reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))
+    side = RecordedSide(reference, recorded, work, options, is_right=is_right)
+    found = side.localize(zip(batches_of(fed, opened, size, samples), rows, strict=True))
+    notes = tuple(filter(None, (*found.notes, opened.note)))
+    return dataclasses.replace(
+        found, notes=notes, samples=samples, graphs={fed.looked_into: graph_record(network.graph)}
+    )
+
+
+def of_one_batch(source: FedModel, target: FedModel, folder: Path) -> FedModel:
+    """The source as it is, or a copy of it that takes as many samples at a time as the target always does.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        folder: Receives the copy.
+
+    Raises:
+        DataError: if both have fixed batches that differ, and the source's can't be changed.
+    """
+    ours, theirs = source.fixed_batch, target.fixed_batch
+    if ours is None or theirs is None or ours == theirs or target.build is not None:
+        return source
+    shapes = [
+        tuple(theirs if axis == source.axes[spec.name] else None for axis in range(len(spec.shape)))
+        for spec in source.inputs
+    ]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        editor = open_editor(dataclasses.replace(source.model, inputs=concrete(source, ours)))
+        editor.set_input_shapes(shapes)
+        model = editor.save(folder, "source")
+    except (NotEditableError, ModelLoadError, UsageError) as error:
+        raise DataError(
+            f"the models have fixed batches of {ours} and {theirs}; what they compute can't be compared layer by "
+            f"layer. Export one of them with the other's batch, or an open one. ({error})"
+        ) from error
+    inputs = tuple(
+        dataclasses.replace(spec, shape=tuple(size or own for size, own in zip(shape, spec.shape, strict=True)))
+        for spec, shape in zip(source.inputs, shapes, strict=True)
+    )
+    return dataclasses.replace(source, model=model, inputs=inputs)
+
+
+def as_fed(source: FedModel) -> tuple[TensorSpec, ...]:
+    """A source's inputs with the sizes that its data has; those that it leaves open for photos are any."""
+    return source.inputs if source.data.kind == "photos" else concrete(source, 1)
+
+
+def _with_recipe(
+    result: Localization,
+    sides: tuple[tuple[FedModel, OpenedNetwork], tuple[FedModel, OpenedNetwork]],
+    size: int,
+    samples: int,
+    options: Options,
+) -> Localization:
+    """The result with the recipe that the target should be fed by."""
+    (source, ours), (target, theirs) = sides
+    if source.recipe is None or target.recipe is None:
+        return result
+    recipes = source.recipe, target.recipe
+    rows = batches(reader_of(source, ours, samples), ours.inputs, size)
+    try:
+        found = find_recipe(
+            ours, theirs, rows, target.photos[:samples], recipes, options, output_error=result.output_error
+        )
+    except DataError as error:
+        return dataclasses.replace(result, notes=(*result.notes, f"recipes could not be searched: {error}"))
+    faults = list(result.faults)
+    place = next(place for place, fault in enumerate(faults) if fault.kind in OF_INPUTS)
+    known = faults[place].evidence
+    words = f"{'' if found.found else 'recipes were searched: '}{found.evidence}"
+    # What was found by a formula of the feeds stays first: it says the same in fewer words.
+    first = found.found and "no formula" in known[0]
+    faults[place] = dataclasses.replace(faults[place], evidence=(words, *known) if first else (*known, words))
+    return dataclasses.replace(result, faults=tuple(faults), recipe=found)

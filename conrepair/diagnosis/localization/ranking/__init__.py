@@ -1,0 +1,1 @@
+"""Statistics of suspicion, where nothing can be cut."""

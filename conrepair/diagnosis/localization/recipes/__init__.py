@@ -1,0 +1,1 @@
+"""How inputs are prepared, and how they should be."""

@@ -1,0 +1,1 @@
+"""What networks compute, whole and in pieces, and what is kept of that."""

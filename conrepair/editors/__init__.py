@@ -1,1 +1,0 @@
-"""Changes of a model in its own format, behind one face: one module for each framework."""

@@ -1,0 +1,175 @@
+"""What a backend is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.runnable import Array, Runnable
+from conrepair.ground.runtime.errors import ConfigError, DeviceError
+from conrepair.ground.runtime.processes.reach import CONFINED, GPU
+from conrepair.ground.runtime.words import meant
+
+CUDA = "cuda"
+"""What option `device` calls a GPU of NVIDIA's."""
+
+_LISTED = 80
+_REASON = 200
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Something that a backend does, and can be told to leave out.
+
+    Attributes:
+        name: The library's ("DivMulFusion"), with its count where it's done several times ("FuseOps#1").
+        sort: "pass", "application" (one time that a pass ran), "option" or "arithmetic" (how numbers are computed).
+        line: The line by which a person switches it off without conrepair.
+    """
+
+    name: str
+    sort: str
+    line: str
+
+
+def named_rightly(option: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise a ConfigError where an option names what there isn't, with what may be meant."""
+    for name in names:
+        if name not in known:
+            hint = meant(name, known, f"known: {', '.join(islice(known, _LISTED))}")
+            raise ConfigError(f"{option}: there is no '{name}'{hint}")
+
+
+def no_device(kind: str, library: str, why: str = "") -> DeviceError:
+    """What to raise where a device isn't there that something should run on.
+
+    Args:
+        kind: Of the device.
+        library: That should reach it.
+        why: It doesn't, in its own words.
+    """
+    reason = f" ({' '.join(why.split())[:_REASON]})" if why else ""
+    return DeviceError(
+        f"there is no {kind} device here that {library} can reach{reason}. `conrepair doctor` lists the devices."
+    )
+
+
+class Backend(Protocol):
+    """A place where models run; each module of this room has one as `BACKEND`."""
+
+    def refuses(self, model: Model) -> str | None:
+        """Say why this backend can't run the model, or None when it can: what it doesn't take is converted."""
+        return None
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Make sure that the options exist.
+
+        Raises:
+            ConfigError: if one doesn't; says which there are.
+        """
+
+    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
+        """The format in which this backend wants the model: its own, or one that it must be converted to first.
+
+        Converting is the caller's, as backends know no converters.
+        """
+
+    def environment(self, options: Mapping[str, Any]) -> Mapping[str, str]:
+        """Variables that a process must be started with that runs models with these options."""
+        return {}
+
+    def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
+        """What may still be left out with these options, in the order in which it's done.
+
+        Args:
+            options: The backend's own.
+            load: Compiles and loads the model in question with options, for backends that have to look at it.
+        """
+        return []
+
+    def listing(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those that `switches` loads with, whose `environment` its process needs."""
+        return dict(options)
+
+    def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+        """Options that leave out some of `switches` besides."""
+        return dict(options)
+
+    def reach(self, options: Mapping[str, Any]) -> str:
+        """How far workers have to reach that compile with these options, or run models: option `device` says it.
+
+        Args:
+            options: The backend's own.
+
+        Returns:
+            One of `conrepair.ground.runtime.processes.reach`.
+        """
+        return GPU if options.get("device") == CUDA else CONFINED
+
+    def arithmetic(self, options: Mapping[str, Any]) -> str:
+        """What models are computed in (`conrepair.verdicts.judging.arithmetic`); "" where nobody says.
+
+        Args:
+            options: The backend's own.
+        """
+        return "tf32" if options.get("device") == CUDA and options.get("tf32") else "float32"
+
+    def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
+        """Make the model ready to run.
+
+        Args:
+            model: What to run, in the format that `takes` names.
+            options: The backend's own, as the configuration gives them; a compiler's with "build", whose "path" is
+                the folder that `compile` wrote.
+
+        Raises:
+            ModelLoadError: if it can't be loaded.
+            DeviceError: if it should run on a device that isn't there.
+        """
+
+
+class Compiler(Backend, Protocol):
+    """A backend that runs what it has compiled."""
+
+    def compile(self, model: Model, options: Mapping[str, Any], batch_size: int, folder: Path) -> dict[str, Any]:
+        """Compile a model.
+
+        Args:
+            model: In the format that `takes` names.
+            options: The backend's own.
+            batch_size: For models that leave it open: compiled code has definite sizes.
+            folder: Receives everything that `load` needs.
+
+        Returns:
+            What was done, JSON-able.
+
+        Raises:
+            ConversionError: if the model can't be compiled; names the operator where that's the reason.
+            DeviceError: if option "check_device" is set, and the device isn't there.
+        """
+
+    def progress(self, options: Mapping[str, Any], folder: Path) -> str:
+        """How far a compilation is, for a person, where it takes long and leaves traces; else "".
+
+        Args:
+            options: The backend's own.
+            folder: Of `compile`, which another process runs.
+        """
+
+    def capture(self, runnable: Runnable, batches: Iterable[Mapping[str, Array]], count: int, folder: Path) -> None:
+        """Write what each kernel computes.
+
+        Args:
+            runnable: From `load`; not run by others meanwhile.
+            batches: Feeds.
+            count: How many there are.
+            folder: Receives a list of the kernels, and their results.
+
+        Raises:
+            ModelLoadError: if what was built doesn't say which kernels it calls.
+            InferenceError: if one fails.
+        """

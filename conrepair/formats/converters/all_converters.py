@@ -1,0 +1,32 @@
+"""The converters there are."""
+
+from __future__ import annotations
+
+import importlib
+
+from conrepair.formats.converters.base import Converter
+from conrepair.ground.runtime.errors import ConfigError
+from conrepair.ground.runtime.words import meant
+
+_MODULES = (
+    *("torch_onnx", "onnx_torch", "onnx_keras", "onnx_normalise", "from_keras", "from_savedmodel", "tflite_onnx"),
+    *("onnx_tools", "isolated", "onnx_keras_onnx2keras"),
+)
+CONVERTERS: dict[str, Converter] = {
+    item.name: item
+    for name in _MODULES
+    for item in vars(importlib.import_module(f"conrepair.formats.converters.{name}")).values()
+    if isinstance(item, Converter)
+}
+
+
+def converter(name: str) -> Converter:
+    """Return the converter of that name.
+
+    Raises:
+        ConfigError: if there's none; suggests the closest.
+    """
+    if name in CONVERTERS:
+        return CONVERTERS[name]
+    hint = meant(name, CONVERTERS, f"known: {', '.join(CONVERTERS)}")
+    raise ConfigError(f"there is no converter '{name}'{hint}")

@@ -1,0 +1,1 @@
+"""Changes of models, whatever their format."""

@@ -1,0 +1,1 @@
+"""Changes of Keras models in their own format."""

@@ -1,0 +1,1 @@
+"""Keras models: described, screened, loaded and run."""

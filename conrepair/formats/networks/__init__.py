@@ -1,0 +1,1 @@
+"""A model as a graph that can be observed and cut anywhere, whatever its format."""

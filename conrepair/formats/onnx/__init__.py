@@ -1,0 +1,1 @@
+"""ONNX files: load, read, edit."""

@@ -1,0 +1,1 @@
+"""Changes of ONNX files in their own format."""

@@ -1,0 +1,1 @@
+"""ONNX files: described, screened, loaded and run."""

@@ -1,0 +1,1 @@
+"""TensorFlow graphs: load, read, edit."""

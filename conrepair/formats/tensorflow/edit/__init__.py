@@ -1,0 +1,1 @@
+"""Changes of TensorFlow graphs in their own format."""

@@ -1,0 +1,1 @@
+"""TensorFlow graphs: described, screened, loaded and run."""

@@ -1,0 +1,1 @@
+"""TensorFlow graphs as networks that can be cut."""

@@ -1,0 +1,1 @@
+"""Changes of TFLite files in their own format."""

@@ -1,0 +1,1 @@
+"""TFLite files: described, screened, loaded and run."""

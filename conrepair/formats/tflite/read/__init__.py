@@ -1,0 +1,1 @@
+"""TFLite files as networks that can be cut."""

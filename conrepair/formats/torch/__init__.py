@@ -1,0 +1,1 @@
+"""PyTorch models: load, read, edit."""

@@ -1,0 +1,1 @@
+"""Changes of PyTorch models in their own format."""

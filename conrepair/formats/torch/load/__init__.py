@@ -1,0 +1,1 @@
+"""PyTorch models: described, screened, loaded and run."""

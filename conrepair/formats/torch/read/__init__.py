@@ -1,0 +1,1 @@
+"""PyTorch models as networks that can be cut."""

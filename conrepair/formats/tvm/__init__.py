@@ -1,0 +1,1 @@
+"""Apache TVM: import, build, run, and the devices that it reaches."""

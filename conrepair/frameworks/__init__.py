@@ -1,1 +1,0 @@
-"""One file per framework: recognise, load, describe, run. Frameworks are imported when first used."""

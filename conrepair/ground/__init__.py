@@ -1,0 +1,1 @@
+"""What all stands on: values, files, processes, operators, equations."""

@@ -1,0 +1,1 @@
+"""What's read off ONNX graphs, and built in them."""

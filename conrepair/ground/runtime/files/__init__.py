@@ -1,0 +1,1 @@
+"""Files: read safely, written whole, kept, and removed where they're ours."""

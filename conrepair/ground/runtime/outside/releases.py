@@ -1,0 +1,99 @@
+"""Environments of other releases of a library, each with what its programs need besides."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Iterable, Mapping
+
+from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.outside.environments import (
+    ENVIRONMENTS,
+    Environment,
+    environment,
+    environments_folder,
+    normalized,
+    pin_of,
+)
+from conrepair.ground.runtime.words import meant
+
+RELEASED: Mapping[str, tuple[str, ...]] = {
+    "onnxruntime": (),
+    "apache-tvm": ("onnx",),
+    "onnx": ("onnxruntime",),
+    "onnxoptimizer": ("onnx", "onnxruntime"),
+    "onnxsim": ("onnx", "onnxruntime"),
+    "onnxslim": ("onnx", "onnxruntime"),
+}
+"""Libraries whose other releases can be run, and what of ours goes with them."""
+
+_BESIDE: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("apache-tvm", "0.25.0"): {"apache-tvm-ffi": "0.1.12"},
+    ("apache-tvm", "0.25.0.post1"): {"apache-tvm-ffi": "0.1.12"},
+    ("apache-tvm", "0.26.0"): {"apache-tvm-ffi": "0.1.13.post2"},
+    ("apache-tvm", "0.27.0"): {"apache-tvm-ffi": "0.1.14.post1"},
+}
+"""Versions that a release is compiled for, where what it asks for lets newer ones in."""
+
+_MODULES = {"apache-tvm": "tvm"}  # where a library is imported by another name
+
+_IS = "=="
+_NUMBERS = re.compile(r"\d+")
+_NUMPY_2 = (1, 19)  # of ONNX Runtime: before, it's compiled for numpy 1
+_NUMPY_1 = "1.26.4"
+
+
+def release(distribution: str, version: str) -> Environment:
+    """The environment of a release.
+
+    Args:
+        distribution: The library, as package indices call it.
+        version: Of it.
+
+    Raises:
+        UsageError: if there are none of that library, or the version is none.
+    """
+    if distribution not in RELEASED:
+        hint = meant(distribution, tuple(RELEASED), f"there are those of {', '.join(RELEASED)}")
+        raise UsageError(f"other releases of {distribution!r} can't be run{hint}")
+    try:
+        name, version = pin_of(f"{distribution}{_IS}{version}")
+    except ValueError as error:
+        raise UsageError(
+            f"{version!r} is no version of {distribution}: give one as package indices have it"
+        ) from error
+    pins = {other: importlib.metadata.version(other) for other in ("numpy", *RELEASED[distribution])}
+    if name == "onnxruntime" and tuple(map(int, _NUMBERS.findall(version)[:2])) < _NUMPY_2:
+        pins["numpy"] = _NUMPY_1
+    pins |= {name: version, **_BESIDE.get((name, version), {})}
+    imports = tuple(_MODULES.get(other, other) for other in (distribution, *RELEASED[distribution]))
+    return Environment(f"{name}=={version}", f"{name} {version}", 0.5, 1, pins, imports)
+
+
+def named_environment(name: str) -> Environment:
+    """An environment by its name: one of a tool, or `library==version`.
+
+    Raises:
+        UsageError: if there's none.
+    """
+    distribution, is_release, version = name.partition(_IS)
+    return release(normalized(distribution), version) if is_release else environment(name)
+
+
+def environments_of(needs: Iterable[str]) -> list[Environment]:
+    """The environments among what jobs need, where libraries are, too.
+
+    Args:
+        needs: Names.
+
+    Raises:
+        UsageError: if one is of no release that can be run.
+    """
+    return [named_environment(name) for name in sorted(set(needs)) if name in ENVIRONMENTS or _IS in name]
+
+
+def made_releases() -> list[Environment]:
+    """Releases whose environments are there, whole or not."""
+    names = {path.name.rpartition("-")[0] for path in environments_folder().glob("*==*-" + "[0-9a-f]" * 16)}
+    found = [name.split(_IS) for name in sorted(names)]
+    return [release(library, version) for library, version in found if library in RELEASED]

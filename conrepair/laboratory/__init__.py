@@ -1,0 +1,1 @@
+"""Random networks, systems that run them, and what's wrong with these."""

@@ -1,1 +1,0 @@
-"""Models as graphs that can be observed and cut anywhere, one file per framework."""

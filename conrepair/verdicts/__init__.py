@@ -1,0 +1,1 @@
+"""Whether a difference is rounding: exact values, bounds, arithmetics, verdicts."""

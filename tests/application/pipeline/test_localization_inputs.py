@@ -1,0 +1,171 @@
+"""The localize stage of an audit: photos prepared wrongly, layers ranked by the inputs that models disagree on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from documents import localization_in
+from localized import CLASSES, WEIGHTS, Variant
+from PIL import Image
+
+from conrepair.application.cli import main
+from conrepair.application.config.load import parse_config
+from conrepair.application.pipeline.audit import run_audit
+from conrepair.application.report.audit_folder import write_audit
+from conrepair.application.report.result import AuditResult
+from conrepair.diagnosis.localization.result import Localization
+from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.shown.progress import ProgressDisplay
+
+SIZE = (48, 40)
+
+
+def scores(**weights: np.ndarray) -> Variant:
+    """Without a softmax, which would make one class certain on most of these inputs."""
+    return Variant(size=SIZE, scores="y", after="", weights=weights)
+
+
+def photo(seed: int, height: int, width: int) -> Image.Image:
+    """Blobs of colour with fine texture, so that every part of a recipe shows."""
+    generator = np.random.default_rng(seed)
+    coarse = Image.fromarray(generator.integers(0, 256, (7, 9, 3), np.uint8)).resize((width, height))
+    noisy = np.asarray(coarse) + generator.normal(0, 30, (height, width, 3))
+    return Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    (tmp_path / "photos").mkdir()
+    for seed, size in enumerate([(90, 120), (140, 70), (80, 80), (64, 100), (100, 66)]):
+        photo(seed, *size).save(tmp_path / "photos" / f"{seed}.png")
+    scores().write(tmp_path / "source.onnx")
+    return tmp_path
+
+
+def audited(room: Path, *models: dict[str, Any], **changes: Any) -> AuditResult:
+    value = {"models": list(models), "stages": {"localize": True}} | changes
+    config = parse_config(value, "test")
+    result = run_audit(config, room, ProgressDisplay(quiet=True))
+    write_audit(result, room / config.output / "store")
+    return result
+
+
+def localization_of(result: AuditResult) -> Localization:
+    row = next(row for row in result.rows if row.model == "target")
+    assert row.localized.problem is None, row.localized.problem
+    assert row.localized.result is not None
+    return row.localized.result
+
+
+def test_wrong_recipe_is_found(room: Path) -> None:
+    models: list[dict[str, Any]] = [
+        {"name": "source", "path": "source.onnx", "recipe": "torchvision"},
+        {"name": "target", "path": "source.onnx", "compare_with": "source"},
+    ]
+    models[1]["recipe"] = {"base": "torchvision", "channels": "bgr"}
+    data = {"folder": "photos"}
+    result = localization_of(audited(room, *models, dataset=data))
+    (fault,) = result.faults
+    assert (fault.kind, fault.target_layers) == (Kind.PREPROCESSING, ("image",))
+    assert "RGB against BGR" in fault.evidence[0]
+    assert result.recipe is not None
+    assert (result.recipe.found, result.recipe.recipe["channels"], result.recipe.photos) == (True, "rgb", 5)
+    assert result.recipe.changes == ("RGB instead of BGR",)
+    assert any(result.recipe.evidence in words for words in fault.evidence)
+    document = localization_in(next(room.rglob("result.json")).parent)
+    assert document["recipe"]["recipe"]["channels"] == "rgb"
+
+    models[1]["recipe"] = "torchvision"
+    right = localization_of(audited(room, *models, dataset=data, localize={"when": "always"}))
+    assert (right.verdict, right.faults, right.recipe) == ("equivalent", (), None)
+
+
+def test_commands_take_a_recipe_for_the_target(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(room / "source.onnx")] * 2
+    data = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", "keras:tf"]
+    folder = room / "out"
+    assert main(["localize", *files, *data, "-q", "-o", str(folder)]) == 1
+    document = localization_in(folder)
+    assert [fault["kind"] for fault in document["faults"]] == ["preprocessing"]
+    assert document["recipe"]["found"]
+    assert "preprocessing" in capsys.readouterr().out
+    assert main(["compare", *files, *data, "-q", "-o", str(room / "compared")]) == 1
+    assert main(["compare", *files, *data[:4], "-q", "-o", str(room / "compared")]) == 0
+
+
+def test_layers_are_ranked_by_the_inputs_that_models_disagree_on(room: Path) -> None:
+    """Channel 2 of the inner convolution is wrong, which turns the answers of some inputs only."""
+    inner = WEIGHTS["inner"].copy()
+    inner[2] *= -2
+    scores(inner=inner).write(room / "target.onnx")
+    generator = np.random.default_rng(5)
+    pictures = generator.normal(0, 1, (120, 3, *SIZE)) + generator.normal(0, 3, (120, 3, 1, 1))
+    np.save(room / "data.npy", pictures.astype(np.float32))
+    models = [
+        {"name": "source", "path": "source.onnx"},
+        {"name": "target", "path": "target.onnx", "compare_with": "source"},
+    ]
+    wanted = {"enabled": True, "similar_sample": 8, "dissimilar_sample": 8, "repetitions": 2, "seed": 3}
+    run = {"dataset": {"tensors": "data.npy"}, "localize": {"suspiciousness": wanted}}
+    result = localization_of(audited(room, *models, **run))
+    ranking = result.suspiciousness
+    assert ranking is not None
+    assert ranking.shortage is None, ranking.shortage
+    assert ranking.similar + ranking.dissimilar == 120
+    assert ranking.dissimilar == disagreeing(room, pictures.astype(np.float32))
+    names = [layer.target_layer for layer in ranking.layers]
+    assert sorted(names) == ["a", "b", "c", "d", "e", "f", "y"]
+    # What lies before the fault is the same for both, so nothing in it can be suspicious.
+    assert {layer.target_layer for layer in ranking.layers if layer.share == 0} >= {"a", "b"}
+    assert all(len(layer.tests) == 2 for layer in ranking.layers)
+    apart = {layer.target_layer: layer.params_mean_diff for layer in ranking.layers}
+    assert apart["c"] == pytest.approx(np.abs(inner - WEIGHTS["inner"]).mean())
+    assert apart["a"] == 0
+    analysis = json.loads(next(room.rglob("layer_analysis.json")).read_text())
+    assert [layer["target_layer"] for layer in analysis] == names
+
+    few = wanted | {"dissimilar_sample": 119}
+    run["localize"] = {"suspiciousness": few}
+    ranking = localization_of(audited(room, *models, **run)).suspiciousness
+    assert ranking is not None
+    assert ranking.layers == ()
+    assert "119 are needed" in str(ranking.shortage)
+    assert dataclasses.asdict(ranking.settings)["dissimilar_sample"] == 119
+
+
+def disagreeing(room: Path, pictures: np.ndarray) -> int:
+    """By ONNX Runtime alone."""
+    import onnxruntime
+
+    answers = []
+    for name in ("source", "target"):
+        session = onnxruntime.InferenceSession(room / f"{name}.onnx", providers=["CPUExecutionProvider"])
+        (scores,) = session.run(None, {"image": pictures})
+        assert np.shape(scores) == (120, CLASSES)
+        answers.append(np.argmax(scores, axis=1))
+    return int((answers[0] != answers[1]).sum())
+
+
+def test_the_command_ranks_layers_on_request(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inner = WEIGHTS["inner"].copy()
+    inner[2] *= -2
+    scores(inner=inner).write(room / "target.onnx")
+    generator = np.random.default_rng(5)
+    pictures = generator.normal(0, 1, (400, 3, *SIZE)) + generator.normal(0, 3, (400, 3, 1, 1))
+    np.save(room / "data.npy", pictures.astype(np.float32))
+    files = ["localize", str(room / "source.onnx"), str(room / "target.onnx"), "--data", str(room / "data.npy"), "-q"]
+    files += ["--samples", "400"]
+    assert main([*files, "-o", str(room / "plain")]) == 1
+    assert localization_in(room / "plain")["suspiciousness"] is None
+    assert main([*files, "--suspicious", "-o", str(room / "ranked")]) == 1
+    ranking = localization_in(room / "ranked")["suspiciousness"]
+    assert ranking["shortage"] is None, (ranking["similar"], ranking["dissimilar"])
+    assert {layer["target_layer"] for layer in ranking["layers"]} == {"a", "b", "c", "d", "e", "f", "y"}
+    assert "suspicious: where answers differ" in " ".join(capsys.readouterr().out.split())
+    assert (room / "ranked" / "ranking.csv").is_file()
+    assert "It ranks, it doesn't convict" in " ".join((room / "ranked" / "report.html").read_text().split())

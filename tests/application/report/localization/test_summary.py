@@ -1,0 +1,177 @@
+"""The screen."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import io
+import re
+from pathlib import Path
+
+import localizations
+import pytest
+from rich.console import Console
+
+from conrepair.application.report.localization.plot import error_plot
+from conrepair.application.report.localization.summary import print_localization
+from conrepair.diagnosis.localization.result import Coverage, Localization
+from conrepair.ground.graph.kinds import Kind
+from conrepair.verdicts.evaluate.verdict import Verdict
+
+
+def shown(result: Localization, width: int = 100, **more: object) -> list[str]:
+    stream = io.StringIO()
+    print_localization(result, Console(file=stream, width=width), **more)  # type: ignore[arg-type]
+    return stream.getvalue().splitlines()
+
+
+def test_a_real_localization(tmp_path: Path) -> None:
+    result, about = localizations.wrong_pads(tmp_path)
+    lines = shown(result, about=about, folder=Path("/out/here"))
+    assert lines[0].startswith("faulty: `conv` introduces")
+    assert lines[2].startswith("1. hyperparameters at `conv`")
+    text = "\n".join(lines)
+    assert "pads" in text
+    assert "Compare the attributes of `conv` in target.onnx with those of `conv` in source.onnx." in text
+    assert lines[-1].endswith("Files: /out/here")
+    coverage = result.coverage
+    assert coverage is not None
+    assert f"compared: {coverage.nodes} of {coverage.all_nodes} operators" in text
+    assert "tensors on" not in text
+
+
+def test_it_fits_on_a_screen_whatever_was_found() -> None:
+    result = localizations.made(60, dict.fromkeys(range(20, 60), 0.5))
+    result = localizations.with_names(result, "a/very/long/name" * 30, range(20, 40))
+    long = dataclasses.replace(
+        result,
+        reason="words " * 200,
+        faults=tuple(
+            dataclasses.replace(fault, evidence=("more words " * 100,), step="a+b+c") for fault in result.faults
+        ),
+        notes=("a note " * 80,) * 9,
+        unmatched_source=("x",) * 50,
+    )
+    lines = shown(long, folder=Path("/out"))
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    text = "\n".join(lines)
+    assert "more faults" in text
+    assert "50 of the source" in text
+    assert "and 6 more notes" in text
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_says_where_to_look(kind: Kind) -> None:
+    result = localizations.made(3, {1: 0.5})
+    fault = dataclasses.replace(result.faults[0], kind=kind, step="tf2onnx")
+    about = localizations.about("/models/mine.onnx", "/models/theirs.tflite")
+    text = " ".join(" ".join(shown(dataclasses.replace(result, faults=(fault,)), about=about)).split())
+    assert "theirs.tflite" in text
+    assert "came in with tf2onnx" in text
+    assert "Other options of tf2onnx, or another converter, may avoid this." in text
+
+
+@pytest.mark.parametrize("verdict", [Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED])
+def test_where_nothing_is_wrong_it_says_what_was_not_looked_at(verdict: Verdict) -> None:
+    lines = shown(localizations.made(4, verdict=verdict))
+    assert lines[0].startswith(f"{verdict.value}: ")
+    assert "Not tested: " in "\n".join(lines).replace("\n", " ")
+    assert "4 tensors on 8 inputs in 1.8 s" in lines[-1]
+
+
+def test_it_says_in_how_many_pieces_it_looked() -> None:
+    result = localizations.made(4, verdict=Verdict.EQUIVALENT)
+    assert result.coverage is None
+    whole = Coverage(nodes=21, all_nodes=21, parameters=0, all_parameters=0, unseen=(), explained=None)
+    text = "\n".join(shown(dataclasses.replace(result, coverage=whole)))
+    assert "compared: 21 of 21 operators in 4 pieces" in text
+
+
+def test_it_promises_no_more_than_was_seen() -> None:
+    result = localizations.made(4, verdict=Verdict.EQUIVALENT)
+    about = dataclasses.replace(
+        localizations.about("a.onnx", "b.onnx"), data="synthetic: 8 samples, uniform in [-1, 1]"
+    )
+    text = " ".join(" ".join(shown(result, about=about)).split())
+    assert (
+        "next: No difference that counts was found on 8 inputs (of synthetic: 8 samples, uniform in [-1, 1])." in text
+    )
+    hidden = localizations.made(4, {1: 0.5}).faults
+    text = " ".join(" ".join(shown(dataclasses.replace(result, latent=hidden), about=about)).split())
+    assert "No difference that counts was found" not in text
+    assert "Right on 8 inputs, but one layer differs where none of them shows it. `conrepair repair --latent`" in text
+    assert f"no input shows it: at {hidden[0].target_layers[0]}: {hidden[0].evidence[0]}" in text.replace("`", "")
+    many = dataclasses.replace(result, latent=hidden * 5, notes=("a note",) * 5)
+    text = " ".join(" ".join(shown(many, about=about, folder=Path("/out"))).split())
+    assert "and 2 more that no input shows, in result.json" in text
+    assert "and 2 more notes in result.json" in text
+
+
+def test_names_are_shown_as_they_are_and_command_no_terminal() -> None:
+    name = "[red]x[/red] :smile: \x1b[31m"
+    text = "\n".join(shown(localizations.with_names(localizations.made(3, {1: 0.5}), name, [1])))
+    assert "[red]x[/red] :smile: \\x1b[31m" in text
+    assert "\x1b" not in text
+
+
+def test_colour_is_left_out_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = localizations.made(3, {1: 0.5})
+
+    def printed() -> str:
+        stream = io.StringIO()
+        print_localization(result, Console(file=stream, width=100, force_terminal=True))
+        return stream.getvalue()
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;31m" in printed()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "31m" not in printed()
+
+
+FUSED = "net/expand/Relu6;net/expand/BatchNorm/FusedBatchNormV3;net/project/BatchNorm/FusedBatchNormV3;" * 4
+
+
+def fused() -> Localization:
+    """A fault of a layer that a converter called by all that it fused."""
+    found = localizations.made(5, {2: 0.5})
+    evidence = (f"the weights of `{FUSED}` are scaled by 2",)
+    (fault,) = found.faults
+    fault = dataclasses.replace(
+        fault,
+        kind=Kind.PARAMETERS,
+        target_layers=(FUSED,),
+        source_layers=("expand",),
+        evidence=evidence,
+        holds=("weight",),
+    )
+    return dataclasses.replace(found, faults=(fault,), reason=f"`{FUSED}` introduces a relative error of 0.5")
+
+
+def test_a_fused_name_is_told_once_and_the_fact_whole() -> None:
+    console = Console(file=io.StringIO(), width=300)
+    print_localization(fused(), console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "faulty: `expand` introduces a relative error of 0.5" in text
+    assert "the weights of `expand` are scaled by 2" in text
+    assert "parameters at `expand`, in the target `" in text
+    assert text.count("FusedBatchNormV3") == 1
+
+
+def test_a_picture_keeps_within_its_edges() -> None:
+    found = fused()
+    reason = "; ".join(
+        f"the weights of Conv are transposed (axes [0, 1, 3, 2]), in {n} of 52 places" for n in range(9)
+    )
+    for result in (found, dataclasses.replace(found, reason=reason)):
+        picture = error_plot(result)
+        (size,) = re.findall(r'<svg [^>]*width="(\d+)" height="(\d+)"', picture)
+        words = []
+        for x, y, attributes, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)" ([^>]*)>([^<]*)</text>', picture):
+            words.append(html.unescape(text))
+            assert float(y) < float(size[1])
+            if "transform" not in attributes and "text-anchor" not in attributes:
+                letter = 9.0 if "title" in attributes else 7.0
+                assert float(x) + letter * len(words[-1]) <= float(size[0])
+        assert " ".join(result.reason.replace(FUSED, "expand").split()) in " ".join(words)

@@ -1,0 +1,79 @@
+"""Weights that ONNX Runtime has in two to eight bits: the numbers that it computes with."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from small_models import model_of
+
+from conrepair.formats.networks.network import open_network
+from conrepair.formats.onnx.read.blocks import packed, unpacked
+from conrepair.ground.graph.slices import slices_of
+
+ROWS, COLUMNS, SIZE = 40, 6, 16
+
+
+def _saved(path: Path, node: onnx.NodeProto, constants: dict[str, np.ndarray], input_: tuple[str, int, list]) -> Path:
+    graph = helper.make_graph(
+        [node],
+        "blocks",
+        [helper.make_tensor_value_info(*input_)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    return path
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_packing_is_undone(bits: int) -> None:
+    integers = np.random.default_rng(0).integers(0, 2**bits, (3, 8)).astype(np.uint8)
+    assert np.array_equal(unpacked(packed(integers, bits), bits), integers)
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_product_has_the_weights_that_it_multiplies_by(tmp_path: Path, bits: int, zeros: bool) -> None:
+    random, count = np.random.default_rng(1), -(-ROWS // SIZE)
+    constants = {
+        "b": packed(random.integers(0, 2**bits, (COLUMNS, count, SIZE)), bits),
+        "scales": random.uniform(0.1, 1, (COLUMNS, count)).astype(np.float32).reshape(-1),
+    }
+    if zeros:
+        constants["zeros"] = packed(random.integers(0, 2**bits, (COLUMNS, count)), bits).reshape(-1)
+    node = helper.make_node(
+        "MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", K=ROWS, N=COLUMNS, bits=bits, block_size=SIZE
+    )
+    path = _saved(tmp_path / "m.onnx", node, constants, ("x", TensorProto.FLOAT, [ROWS, ROWS]))
+    (found,) = open_network(model_of("onnx", path), []).graph.nodes
+    weight = found.parameters["weight"]
+    (product,) = onnxruntime.InferenceSession(path).run(None, {"x": np.eye(ROWS, dtype=np.float32)})
+    assert (found.op, weight.bits, weight.shape, weight.blocks) == ("MatMul", bits, (ROWS, COLUMNS), (SIZE, 1))
+    np.testing.assert_allclose(weight.numpy(), product, rtol=1e-5, atol=1e-6)
+    (way,) = slices_of(weight, weight.shape)
+    assert np.array_equal(way.put(way.rows(weight.numpy())), weight.numpy())
+    steps = way.rows(weight.numpy()) / way.scales[:, None]
+    assert np.abs(steps - np.rint(steps)).max() < 1e-3
+
+
+def test_a_table_has_the_rows_that_are_gathered(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    constants = {
+        "data": packed(random.integers(0, 16, (5, 2 * SIZE)), 4),
+        "scales": random.uniform(0.1, 1, (5, 2)).astype(np.float32),
+    }
+    inputs = ["data", "x", "scales"]
+    node = helper.make_node(
+        "GatherBlockQuantized", inputs, ["y"], domain="com.microsoft", quantize_axis=1, block_size=SIZE, bits=4
+    )
+    held = {name: constants[name] for name in ("data", "scales")}
+    path = _saved(tmp_path / "g.onnx", node, held, ("x", TensorProto.INT64, [5]))
+    (found,) = open_network(model_of("onnx", path), []).graph.nodes
+    (rows,) = onnxruntime.InferenceSession(path).run(None, {"x": np.arange(5)})
+    table = found.parameters["table"]
+    assert (found.op, table.bits, table.blocks) == ("Gather", 4, (1, SIZE))
+    np.testing.assert_allclose(table.numpy(), rows, rtol=1e-6)

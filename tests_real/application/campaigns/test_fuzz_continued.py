@@ -1,0 +1,159 @@
+"""A campaign that's run again tries nothing twice, and one that was killed ends as if it hadn't been."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from fuzz_cases import compared_by_halves_of_any, right
+
+from conrepair.application.campaigns import fuzz_jobs
+from conrepair.application.campaigns.fuzz_database import DATABASE
+from conrepair.application.campaigns.fuzzing import FINDINGS
+from conrepair.application.pipeline.systems.fuzzing import fuzz
+from conrepair.application.report.fuzz.folder import FINDINGS as TOLD
+from conrepair.application.report.fuzz.folder import PAGE, read_finding
+from conrepair.application.report.fuzz.summary import Summary
+from conrepair.application.verbs.fuzz import Fuzz
+from conrepair.ground.runtime.errors import UsageError
+
+ASKED = Fuzz(
+    systems=["ort-none", "ort-all", "convert-version"],
+    alone=20,
+    count=10,
+    nodes=4,
+    seed=8,
+    operators=["Min", "Max", "Elu", "Relu", "Add", "Mul", "Neg"],  # all others take seconds to ask for
+    workers=1,
+    reduction_seconds=60,  # of which a busy machine needs some; a quiet one is done in two
+    varied=0.0,
+    slips=0.0,
+    bare=0.0,
+)
+SMALL = dataclasses.replace(ASKED, alone=6, count=2)
+
+
+def files_of(root: Path) -> dict[str, bytes]:
+    found = root / FINDINGS
+    return {path.relative_to(found).as_posix(): path.read_bytes() for path in found.rglob("*") if path.is_file()}
+
+
+def ended(summary: Summary) -> Any:
+    """What doesn't depend on how fast it was."""
+    return summary.findings, summary.counts, summary.refusals, summary.seen_in, summary.suspicions, summary.over
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
+    root = tmp_path_factory.mktemp("whole") / "fuzz"
+    return root, fuzz(SMALL, root, quiet=True)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
+    """Jobs that are done from now on."""
+    done = list[str]()
+    for name in names:
+        job = getattr(fuzz_jobs, name)
+
+        @functools.wraps(job)  # a job's annotations are read
+        def noted(*args: Any, _name: str = name, _job: Any = job, **more: Any) -> Any:
+            done.append(_name)
+            return _job(*args, **more)
+
+        monkeypatch.setattr(fuzz_jobs, name, noted)
+    return done
+
+
+def test_a_small_campaign_finds_the_same_each_time_and_tries_nothing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = counted(monkeypatch, "fuzz_try", "fuzz_reduce")
+    first = fuzz(ASKED, tmp_path / "fuzz", quiet=True)
+    assert first.over
+    assert first.findings
+    assert {name: sum(verdicts.values()) for name, verdicts in first.counts.items()} == {
+        "ort-none": 30,
+        "ort-all": 30,
+        "convert-version": 25,
+    }
+    assert done
+    assert [read_finding(tmp_path / "fuzz" / FINDINGS / item.name) for item in first.findings] == list(first.findings)
+    before = files_of(tmp_path / "fuzz")
+    done.clear()
+    again = fuzz(ASKED, tmp_path / "fuzz", quiet=True)
+    assert done == []
+    assert ended(again) == ended(first)
+    assert files_of(tmp_path / "fuzz") == before
+
+
+def test_another_folder_has_the_same_findings(whole: tuple[Path, Summary], tmp_path: Path) -> None:
+    found = fuzz(SMALL, tmp_path / "other", quiet=True)
+    assert ended(found) == ended(whole[1])
+    assert files_of(tmp_path / "other") == files_of(whole[0])
+
+
+def test_more_networks_continue_a_campaign_and_other_systems_dont(
+    whole: tuple[Path, Summary], tmp_path: Path
+) -> None:
+    root = tmp_path / "fuzz"
+    shutil.copytree(whole[0], root)
+    found = fuzz(dataclasses.replace(SMALL, alone=8), root, quiet=True)
+    assert sum(found.counts["ort-none"].values()) == 10
+    assert whole[1].findings
+    assert all(item in found.findings for item in whole[1].findings)
+    for other in ({"systems": ["ort-none"]}, {"seed": 6}, {"nodes": 5}):
+        with pytest.raises(UsageError, match="another campaign"):
+            fuzz(dataclasses.replace(SMALL, **other), root, quiet=True)
+
+
+def test_a_campaign_without_time_says_so_and_goes_on(whole: tuple[Path, Summary], tmp_path: Path) -> None:
+    found = fuzz(dataclasses.replace(SMALL, seconds=1e-6), tmp_path / "fuzz", quiet=True)
+    assert not found.over
+    assert "Time was up" in (tmp_path / "fuzz" / PAGE).read_text(encoding="utf-8")
+    assert ended(fuzz(SMALL, tmp_path / "fuzz", quiet=True)) == ended(whole[1])
+
+
+def tried(database: Path) -> int:
+    try:
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as opened:
+            return int(opened.execute("select count(*) from tries").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+@pytest.mark.slow
+@pytest.mark.workers
+def test_a_killed_campaign_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    files = []
+    for name, made in (("wrong", compared_by_halves_of_any()), ("right", right())):
+        files.append(str(tmp_path / f"{name}.onnx"))
+        onnx.save(made.model, files[-1])
+    words = ["fuzz", *files, "--systems", "ort-none,ort-all", "--reduce", "5", "-j", "1", "-q", "-o"]
+    command = [sys.executable, "-m", "conrepair", *words]
+    assert subprocess.run([*command, tmp_path / "whole"], check=False).returncode == 1
+    killed = tmp_path / "killed"
+    process = subprocess.Popen([*command, killed], start_new_session=True)
+    limit = time.monotonic() + 120
+    while not tried(killed / DATABASE) and process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (killed / PAGE).exists(), "it was killed on the way"
+    assert subprocess.run([*command, killed], check=False).returncode == 1
+    one, two = (json.loads((tmp_path / name / TOLD).read_text()) for name in ("whole", "killed"))
+    for name in ("findings", "counts", "suspicions", "seen_in", "over"):
+        assert one[name] == two[name]
+    assert files_of(tmp_path / "whole") == files_of(killed)
+    assert not [path for path in killed.iterdir() if path.name.startswith(".fuzzing-")], "what it left is gone"
