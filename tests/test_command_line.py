@@ -22,8 +22,8 @@ from conrepair.application.cli import main
 from conrepair.application.cli.main import command_line
 from conrepair.application.cli.parser import Parser
 from conrepair.application.cli.reference import python_options, reference
-from conrepair.application.config.generate import GenerateConfig
 from conrepair.application.config.model import AuditConfig
+from conrepair.application.config.sections import GenerateConfig
 from conrepair.application.verbs.generate import Generate, Networks, OneByOne
 from conrepair.application.verbs.option import Options
 from conrepair.application.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair

@@ -13,8 +13,7 @@ from conrepair.diagnosis.localization.run.fed_model import FedModel
 from conrepair.formats.converters.all_converters import converter
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.registry import framework
-from conrepair.ground.data.calibration import CalibrationFeeds
-from conrepair.ground.data.feeds import DataReference, open_feeds
+from conrepair.ground.data.feeds import CalibrationFeeds, DataReference, open_feeds
 from conrepair.ground.runtime.files.whole import sha256_of
 
 COUNT = 32

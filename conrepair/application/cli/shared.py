@@ -47,8 +47,8 @@ def engine_of(options: argparse.Namespace, configured: EngineConfig | None = Non
     Raises:
         UsageError: if options lack each other.
     """
-    from conrepair.application.config.engine import DaskConfig
     from conrepair.application.config.model import EngineConfig
+    from conrepair.application.config.sections import DaskConfig
 
     known = configured or EngineConfig()
     if options.engine == "here":

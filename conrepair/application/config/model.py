@@ -9,10 +9,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from conrepair.application.config.device_url import DEVICE_URL, device_of_url
-from conrepair.application.config.engine import DaskConfig
-from conrepair.application.config.fuzz import FuzzConfig
-from conrepair.application.config.generate import GenerateConfig
 from conrepair.application.config.rules import LOCAL_DEVICE, broken_rules
+from conrepair.application.config.sections import DaskConfig, FuzzConfig, GenerateConfig, TraceConfig
 from conrepair.application.config.strict import (
     AnyPath,
     Bool,
@@ -24,7 +22,6 @@ from conrepair.application.config.strict import (
     refusal_at,
     this_one,
 )
-from conrepair.application.config.trace import TraceConfig
 from conrepair.application.verbs.options import Compiled, Localize, Repair
 from conrepair.formats.models.formats import format_name, unknown_format
 from conrepair.ground.graph.kinds import EditKind

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from conrepair.application.config.engine import WITHOUT_TLS
+from conrepair.application.config.sections import WITHOUT_TLS
 from conrepair.application.crowd import there
 from conrepair.ground.runtime.errors import DeviceError, UsageError
 from conrepair.ground.runtime.processes.workers import NO_LIBRARY, Failure

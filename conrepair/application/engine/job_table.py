@@ -10,7 +10,7 @@ from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, NETWOR
 
 JOBS: Mapping[str, str] = MappingProxyType(
     {
-        "accuracy": "conrepair.application.jobs.accuracy:accuracy",
+        "accuracy": "conrepair.application.jobs.systems:accuracy",
         "answers": "conrepair.application.jobs.systems:answers",
         "attempt": "conrepair.application.jobs.conversion:attempt",
         "baked": "conrepair.application.jobs.localization:baked",
@@ -41,7 +41,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "probe": "conrepair.application.jobs.probes:probe",
         "probe_gpu": "conrepair.application.jobs.gpu_probes:probe_gpu",
         "recorded": "conrepair.application.jobs.recorded:recorded",
-        "referees": "conrepair.application.jobs.referees:referees",
+        "referees": "conrepair.application.jobs.systems:referees",
         "repair": "conrepair.application.jobs.repair:repair",
         "rounding": "conrepair.application.jobs.localization:rounding",
         "switches": "conrepair.application.jobs.systems:switches",

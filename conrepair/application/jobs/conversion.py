@@ -20,8 +20,7 @@ from conrepair.formats.converters.base import Converter
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import LoadedModel, Model, Provenance
 from conrepair.formats.models.registry import framework
-from conrepair.ground.data.calibration import CalibrationFeeds
-from conrepair.ground.data.feeds import open_feeds
+from conrepair.ground.data.feeds import CalibrationFeeds, open_feeds
 from conrepair.ground.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.ground.runtime.errors import ConrepairError, ConversionError, ModelLoadError, SourceChangedError
 from conrepair.ground.runtime.notes import collected_notes

@@ -8,15 +8,71 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import onnx
 
+from conrepair.application.jobs.trace_values import JudgedSample, Refereed
 from conrepair.formats.backends.base import Switch
+from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.runnable import Array, Runnable
 from conrepair.ground.intake.data import write_arrays
 from conrepair.ground.runtime.errors import SourceChangedError
 from conrepair.ground.runtime.files.whole import HashedPath, sha256_of
-from conrepair.laboratory.systems.registry import SYSTEMS
+from conrepair.laboratory.accuracy.measured import Measured
+from conrepair.laboratory.accuracy.sweep import measure
+from conrepair.laboratory.systems.registry import SYSTEMS, entry
 from conrepair.laboratory.systems.system import Chosen
+from conrepair.verdicts.truth.agreement import agreed
+from conrepair.verdicts.truth.referees import OnnxReference, OnnxRuntime, PyTorch
+
+
+def accuracy(
+    folder: Path, name: str, dtype: str, operators: tuple[str, ...] = ()
+) -> tuple[tuple[Measured, ...], float]:
+    """Measure operators; and seconds that it took.
+
+    Args:
+        folder: For files.
+        name: Of the system and its setting.
+        dtype: Element type.
+        operators: Which; none: all.
+    """
+    asked = entry(name)
+    started = time.perf_counter()
+
+    def opened(path: Path) -> Runnable:
+        made = Path(tempfile.mkdtemp(dir=room))
+        return asked.runs.open(Model("onnx", str(path), model_sha256(path)), asked.chosen, made)
+
+    with tempfile.TemporaryDirectory(dir=folder) as room:
+        found = measure(opened, dtype, system=name, operators=operators)
+    return tuple(found), time.perf_counter() - started
+
+
+def referees(folder: Path, model: Model, sample: JudgedSample) -> Refereed:
+    """Ask all referees for a sample.
+
+    Args:
+        folder: For files.
+        model: An ONNX file.
+        sample: Which.
+    """
+    eager = entry("torch-eager")
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+
+        def converted(asked: onnx.ModelProto) -> Model:
+            path = Path(made) / "asked.onnx"
+            onnx.save(asked, path)
+            return eager.runs.converted(Model("onnx", str(path), model_sha256(path)), eager.chosen, Path(made))
+
+        proto = onnx.load(model.path)  # with weights that lie beside it
+        found = agreed([OnnxReference(), PyTorch(converted), OnnxRuntime()], proto, sample.feeds)
+    apart = [item for item in found.disagreements if item.bounds > 1]
+    doubted: dict[str, float] = {}
+    for item in apart:
+        doubted[item.tensor] = max(doubted.get(item.tensor, 0.0), 1 + item.bounds)
+    return Refereed(tuple(found.referees), tuple(map(str, apart)), doubted)
+
 
 _RUNS = 5  # of which the median is how long one takes
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from conrepair.application.config.generate import GenerateConfig
 from conrepair.application.config.load import explain
 from conrepair.application.config.model import (
     BACKEND_CONFIGS,
@@ -24,6 +23,7 @@ from conrepair.application.config.model import (
     SyntheticConfig,
     TvmConfig,
 )
+from conrepair.application.config.sections import GenerateConfig
 from conrepair.application.jobs.values import BuildRequest
 from conrepair.application.pipeline.compiling import check_options
 from conrepair.application.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset

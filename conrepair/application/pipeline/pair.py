@@ -31,7 +31,7 @@ from conrepair.ground.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.ground.runtime.files.journal import end_early
 from conrepair.ground.runtime.files.store import journals
 from conrepair.ground.runtime.path_text import fitting_name
-from conrepair.ground.runtime.processes.interruption import ended_gently
+from conrepair.ground.runtime.processes.deadline import ended_gently
 from conrepair.ground.runtime.typed import plain
 
 _WELL_FORMED = "well-formed"  # folder of a copy of the target

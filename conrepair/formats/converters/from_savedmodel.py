@@ -14,7 +14,7 @@ from conrepair.formats.converters.tf2onnx_shared import collecting_often, save
 from conrepair.formats.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
 from conrepair.formats.models.admission import admitted
 from conrepair.formats.models.model import Model
-from conrepair.ground.data.calibration import CalibrationFeeds
+from conrepair.ground.data.feeds import CalibrationFeeds
 from conrepair.ground.runtime.errors import ConversionError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from conrepair.formats.converters.base import CALIBRATION, Converter, Option, calibration_samples, parts_without
 from conrepair.formats.models.model import Model
-from conrepair.ground.data.calibration import CalibrationFeeds
+from conrepair.ground.data.feeds import CalibrationFeeds
 from conrepair.ground.runtime.errors import ConversionError, DataError
 
 _FILE = "model.onnx"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.formats.converters.base import CALIBRATION, Option, calibration_samples
-from conrepair.ground.data.calibration import CalibrationFeeds
+from conrepair.ground.data.feeds import CalibrationFeeds
 from conrepair.ground.runtime.errors import ConfigError, DataError
 
 _FILE = "model.tflite"

@@ -11,8 +11,8 @@ from conrepair.formats.models.detect import container
 from conrepair.formats.onnx.load.proto_file import inner_graphs, read_proto
 from conrepair.ground.runtime.errors import ModelLoadError
 from conrepair.ground.runtime.files.whole import copy_whole, sha256_of, whole_output
+from conrepair.ground.runtime.handing_on import Recent
 from conrepair.ground.runtime.path_text import path_problem, real_path
-from conrepair.ground.runtime.recent import Recent
 
 _READ_SOON = 1 << 20  # bytes of a file that is read for a word
 _LOCATION = b"location"  # what a tensor calls the name of the file that it's in

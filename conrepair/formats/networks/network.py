@@ -16,7 +16,7 @@ from conrepair.formats.models.registry import FRAMEWORKS, channels_of
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.layer_graph import Array, LayerGraph, without_sizes
 from conrepair.ground.runtime.errors import ModelLoadError
-from conrepair.ground.runtime.recent import Recent
+from conrepair.ground.runtime.handing_on import Recent
 
 if TYPE_CHECKING:
     from onnx import ModelProto

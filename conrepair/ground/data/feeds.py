@@ -403,3 +403,28 @@ def _stored(array: npt.NDArray[Any], spec: TensorSpec | None) -> npt.NDArray[Any
     if spec is None or spec.quantization is None or array.dtype.kind != "f":
         return array
     return quantized(np.asarray(array, dtype=np.float32), spec.quantization, numpy_dtype(spec.dtype))
+
+
+# Feeds to calibrate a quantization with: samples of a dataset, as the model takes them.
+
+
+class CalibrationFeeds(Chosen):
+    """Complete feeds by input name, in batches of one, or of the size that the model is fixed to.
+
+    The samples are spread evenly over the dataset, as a folder of classes has one class after the other.
+
+    Args:
+        source: From `open_feeds`.
+        inputs: The model's inputs.
+        samples: How many; all, if the dataset has fewer.
+    """
+
+    def __init__(self, source: FeedSource, inputs: Sequence[TensorSpec], samples: int) -> None:
+        count = min(samples, source.count)
+        super().__init__(source, [index * source.count // count for index in range(count)])
+        self._inputs = tuple(inputs)
+
+    def __iter__(self) -> Iterator[Feeds]:
+        """Read the samples; may be done more than once."""
+        for batch in batches(self, self._inputs, 1):
+            yield batch.feeds

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conrepair.application.config.fuzz import FuzzConfig
 from conrepair.application.config.load import parse_config
+from conrepair.application.config.sections import FuzzConfig
 from conrepair.application.verbs.fuzz import USUAL, Fuzz
 from conrepair.ground.runtime.errors import ConfigError
 

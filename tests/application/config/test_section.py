@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conrepair.application.config.fuzz import FuzzConfig
-from conrepair.application.config.generate import GenerateConfig
-from conrepair.application.config.trace import TraceConfig
+from conrepair.application.config.sections import FuzzConfig, GenerateConfig, TraceConfig
 from conrepair.application.verbs.fuzz import Fuzz
 from conrepair.application.verbs.generate import Generate
 from conrepair.application.verbs.trace import Trace

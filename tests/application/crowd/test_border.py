@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.application.config.engine import WITHOUT_TLS
+from conrepair.application.config.sections import WITHOUT_TLS
 from conrepair.application.crowd.border import paths_of, with_paths, with_texts
 from conrepair.application.crowd.cluster import check_addresses
 from conrepair.application.crowd.placing import wanted_resources

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conrepair.ground.data.calibration import CalibrationFeeds
-from conrepair.ground.data.feeds import DataReference, open_feeds
+from conrepair.ground.data.feeds import CalibrationFeeds, DataReference, open_feeds
 from conrepair.ground.data.tensor_spec import TensorSpec
 
 

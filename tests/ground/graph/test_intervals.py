@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conrepair.ground.graph.intervals import intervals
+from conrepair.ground.graph.input_ranges import intervals
 from conrepair.ground.graph.layer_graph import Node, Parameter
 
 

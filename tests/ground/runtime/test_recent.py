@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from pathlib import Path
 
-from conrepair.ground.runtime.recent import Recent
+from conrepair.ground.runtime.handing_on import Recent
 
 
 def test_the_last_ones_are_held_as_far_as_their_files_are_small(tmp_path: Path) -> None:

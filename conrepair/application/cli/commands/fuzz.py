@@ -23,8 +23,8 @@ from conrepair.ground.runtime.errors import ExitCode, UsageError
 from conrepair.ground.runtime.shown.progress import ProgressDisplay, say
 
 if TYPE_CHECKING:
-    from conrepair.application.config.fuzz import FuzzConfig
     from conrepair.application.config.model import AuditConfig
+    from conrepair.application.config.sections import FuzzConfig
 
 
 def fuzz(options: argparse.Namespace) -> int:

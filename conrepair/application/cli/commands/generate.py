@@ -22,8 +22,8 @@ from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.shown.progress import ProgressDisplay, say
 
 if TYPE_CHECKING:
-    from conrepair.application.config.generate import GenerateConfig
     from conrepair.application.config.model import AuditConfig
+    from conrepair.application.config.sections import GenerateConfig
 
 _LISTED = 10
 _LETTERS = 200

@@ -25,7 +25,7 @@ from conrepair.laboratory.tracing.result import Traced
 
 if TYPE_CHECKING:
     from conrepair.application.config.model import AuditConfig
-    from conrepair.application.config.trace import TraceConfig
+    from conrepair.application.config.sections import TraceConfig
 
 
 def trace(options: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ from conrepair.diagnosis.localization.numbers import judging
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.diagnosis.localization.run.activations import Activations
 from conrepair.diagnosis.localization.run.pieces import Pieces
-from conrepair.ground.graph.intervals import Interval, intervals
+from conrepair.ground.graph.input_ranges import Interval, intervals
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.ground.graph.operators import QUANTIZING

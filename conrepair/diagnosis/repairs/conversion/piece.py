@@ -8,9 +8,9 @@ from typing import Any
 
 import onnx_ir
 
-from conrepair.formats.onnx.passes.declare_sizes import declare_sizes
 from conrepair.formats.onnx.passes.files import load, save
 from conrepair.formats.onnx.passes.inline_functions import inline_functions
+from conrepair.formats.onnx.passes.sizes import declare_sizes
 from conrepair.formats.onnx.read.source import operands
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.onnx_graphs.infer_shapes import infer_shapes

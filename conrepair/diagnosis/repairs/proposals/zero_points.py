@@ -14,7 +14,7 @@ from conrepair.diagnosis.localization.judge.saturation import begins_at_zero, is
 from conrepair.diagnosis.repairs.edits import SetRange
 from conrepair.diagnosis.repairs.proposals.proposal import Proposal, ProposalSetting
 from conrepair.ground.data.tensor_spec import Quantization
-from conrepair.ground.graph.intervals import intervals
+from conrepair.ground.graph.input_ranges import intervals
 from conrepair.ground.graph.layer_graph import Tensor
 
 _WIDER = 1.1  # times what calibration has met, that the samples' values may be

@@ -21,7 +21,7 @@ from conrepair.formats.tensorflow.read.segment import PieceNetwork
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.layer_graph import Tensor
 from conrepair.ground.runtime.errors import ModelLoadError
-from conrepair.ground.runtime.recent import Recent
+from conrepair.ground.runtime.handing_on import Recent
 
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:

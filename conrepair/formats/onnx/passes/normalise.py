@@ -7,7 +7,6 @@ from pathlib import Path
 
 import onnx_ir
 
-from conrepair.formats.onnx.passes.declare_sizes import declare_sizes
 from conrepair.formats.onnx.passes.explicit_pads import explicit_pads
 from conrepair.formats.onnx.passes.files import load
 from conrepair.formats.onnx.passes.fold_constants import fold_constants
@@ -16,6 +15,7 @@ from conrepair.formats.onnx.passes.inline_functions import inline_functions
 from conrepair.formats.onnx.passes.lower_opset import lower_opset
 from conrepair.formats.onnx.passes.raise_opset import raise_opset
 from conrepair.formats.onnx.passes.rewrites.all_rewrites import rewrites_named
+from conrepair.formats.onnx.passes.sizes import declare_sizes
 from conrepair.formats.onnx.passes.unroll_loops import unroll_loops
 from conrepair.formats.onnx.passes.verify import DrawnReference
 from conrepair.formats.onnx.passes.wants import Wants

@@ -27,7 +27,7 @@ from conrepair.formats.torch.load.torchscript_inputs import inputs_of_graph
 from conrepair.ground.data.symbolic_sizes import Shapes, other_shapes, trial_shapes, with_declared_sizes
 from conrepair.ground.data.tensor_spec import SizeRange, TensorSpec, numpy_dtype
 from conrepair.ground.runtime.errors import ModelLoadError
-from conrepair.ground.runtime.recent import Recent
+from conrepair.ground.runtime.handing_on import Recent
 from conrepair.ground.runtime.user_modules import reach_modules
 
 Results = list[tuple[str, torch.Tensor]]

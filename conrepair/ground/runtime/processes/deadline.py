@@ -10,14 +10,40 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.shown.heartbeat import current_work
+
+
+@contextlib.contextmanager
+def ended_gently(ask: Callable[[], bool]) -> Iterator[None]:
+    """Inside the block the first Ctrl-C asks for an end, and the second one interrupts.
+
+    Args:
+        ask: Asks; whether there was somebody to ask. If not, the first one interrupts.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread receives signals
+        return
+    usual = signal.getsignal(signal.SIGINT)
+
+    def first(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, usual)
+        if not ask():
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
 
 _SPARED, _SPARED_SECONDS = 0.1, 1.0  # of what's left when a job is stopped, to say what came of it
 _GRACE_SECONDS = 5.0
