@@ -22,6 +22,7 @@ from decisions.decision import Decision
 __all__ = ["DECISIONS"]
 
 _PLAIN = layouts(SHAPE, SHAPE)[0]
+_CHAIN = graph_of(["t0"], [("n1", "Sin", ["t0"], ["t1"]), ("n2", "Softmax", ["t1"], ["t2"])], ["t2"])
 _RIGHT = np.random.default_rng(0).normal(size=SHAPE)
 _OTHER = np.random.default_rng(1).normal(size=SHAPE)
 _OTHER *= np.linalg.norm(_RIGHT) / np.linalg.norm(_OTHER)
@@ -96,6 +97,13 @@ def _harmless(left: float) -> bool:
     return alignment._is_harmless(_sides(0.0, 1.0, 0.0), _pair("t0", "t1", 0.5), {"t1": left})
 
 
+def _forgiven(before: float, now: float) -> bool:
+    pairs = [_pair(name, name) for name in ("t0", "t1", "t2")]
+    errors = {"t1": 0.5, "t2": before}
+    feeding = {"t1": ("t0",), "t2": ("t1",)}
+    return bool(compensating._forgiven(_CHAIN, pairs, errors, feeding, {"t1"}, _Told({"t2": now})))
+
+
 def _taken_back(now: float) -> bool:
     pairs = [_pair(name, name) for name in ("t0", "t1", "t2")]
     group = [("t2", frozenset({"t1"}))]
@@ -133,6 +141,8 @@ DECISIONS = [
     Decision("how most lie where values tell one layout, and shapes another one {} times", _layout, (7, 14)),
     Decision("values that correlate by {} tell their layout", _told_by_values, (0.6, 0.95)),
     Decision("a guess off by 1, of which what reads it has {}, is harmless", _harmless, (7e-5, 1.4e-4)),
+    Decision("forgiven where a softmax that was right has {} then", lambda x: _forgiven(0.0, x), (7e-7, 1.4e-6)),
+    Decision("forgiven where a softmax off by 1e-4 has {} then", lambda x: _forgiven(1e-4, x), (1.1e-4, 2.1e-4)),
     Decision("an end off by 0.05 is right where {} is left without a pair before it", _taken_back, (3.5e-4, 7e-4)),
     Decision("most of 200 that are the same but for {} are found at their place", _at_their_place, (2e-4, 4e-4)),
     Decision("a guess off by 0.5 goes to what's off by {}", lambda x: _moved(x, 0.5), (0.022, 0.044)),

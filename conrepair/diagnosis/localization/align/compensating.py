@@ -1,15 +1,15 @@
-"""Drop pairs whose errors cancel behind them, as those of a factor that was moved."""
+"""Drop pairs whose errors don't matter behind them: those that cancel, as of a factor moved, and those forgiven."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from itertools import zip_longest
+from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import combinations, zip_longest
 from pathlib import Path
 
 import numpy as np
 
-from conrepair.diagnosis.localization.align.matching import Feeding, Pair, feeding_of
+from conrepair.diagnosis.localization.align.matching import Feeding, Pair, feeding_of, readers_of
 from conrepair.diagnosis.localization.numbers import pairing
 from conrepair.diagnosis.localization.run.activations import Activations
 from conrepair.diagnosis.localization.run.isolation import Isolation, add_result
@@ -50,15 +50,17 @@ class Isolated:
         return found
 
 
-_NEAREST = 4  # wrong pairs before another one, up to any of which it may take back what they do
+_NEAREST = 4  # wrong pairs before another one, of which any may be what it takes back
 _STEPS = 24  # cuts between the two, at most
 _ROUNDS = 4
+_FORGIVING = 2  # cuts behind one another that a wrong tensor makes wrong, before one that forgives it
+_FORGIVERS = {"Softmax", "LogSoftmax", "Hardmax"}
 
 
 def without_compensated(
     graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float], isolated: Isolated
 ) -> tuple[list[Pair], Mapping[str, float]]:
-    """Drop pairs that differ by what a later piece takes back.
+    """Drop pairs that differ by what a later piece takes back, or doesn't mind.
 
     A scale that the source applies behind a product, and the target has in the weights before it, makes two pieces
     wrong that are right together. What lies between such two is no pair: without it, the later one comes out right.
@@ -77,8 +79,12 @@ def without_compensated(
         order = [pair.target for pair in kept]
         feeding = feeding_of(graph, kept)
         wrong = {pair.target for pair in kept if errors.get(pair.target, 0.0) > pairing.EQUAL}
-        dropped, done = set[str](), set[str]()
-        for same_rank in zip_longest(*(_choices(name, feeding, wrong, order) for name in order if name in wrong)):
+        if not wrong:
+            break
+        choices = [_choices(name, feeding, wrong, order) for name in order if name in wrong]
+        dropped = _forgiven(graph, kept, errors, feeding, wrong.difference(graph.outputs), isolated)
+        done: set[str] = set()
+        for same_rank in zip_longest(*choices):
             ahead = [item for item in same_rank if item is not None]
             while ahead := [(end, between) for end, between in ahead if end not in dropped | done]:
                 group, ahead = _apart(ahead)
@@ -92,11 +98,59 @@ def without_compensated(
     return kept, errors
 
 
-def _choices(
-    end: str, feeding: Feeding, wrong: Set[str], order: Sequence[str]
-) -> Iterator[tuple[str, frozenset[str]]]:
-    """What may be dropped before a wrong pair: the nearest other ones with what lies on the way, more and more."""
-    steps, ahead, dropped = {end: 0}, [end], frozenset[str]()
+def _forgiven(
+    graph: LayerGraph,
+    pairs: Sequence[Pair],
+    errors: Mapping[str, float],
+    feeding: Feeding,
+    wrong: Set[str],
+    isolated: Isolated,
+) -> set[str]:
+    """Wrong pairs without which what reads them stays right.
+
+    A mask of other large numbers, behind which a softmax is right; queries and keys of which one is scaled by what
+    the other one isn't. Pairs that are read by the same are left out together. One alone whose reader hides it isn't:
+    an offset rounds away what a fault changes.
+    """
+    readers = readers_of(pairs, feeding)
+    found: set[str] = set()
+    for depth in range(_FORGIVING):
+        groups: list[tuple[set[str], set[str]]] = []
+        for name in wrong - found:
+            inside, ends = _behind(name, readers, depth)
+            for other in [group for group in groups if not (inside | ends).isdisjoint(group[0] | group[1])]:
+                groups.remove(other)
+                inside, ends = inside | other[0], ends | other[1]
+            groups.append((inside, ends - inside))
+        groups = [
+            (inside, ends)
+            for inside, ends in groups
+            if ends
+            and (len(inside & wrong) > 1 or all(graph.producers[item].op in _FORGIVERS for item in ends))
+            and all(errors.get(item, math.inf) <= pairing.EQUAL for item in [*inside - wrong, *ends])
+        ]
+        gone = found.union(*(inside for inside, _ in groups))
+        rest = [pair for pair in pairs if pair.target not in gone]
+        wanted = set[str]().union(*(ends for _, ends in groups))
+        now = isolated.errors(rest, [pair for pair in rest if pair.target in wanted]) if wanted else {}
+        for inside, ends in groups:
+            if all(now.get(end, math.inf) <= max(pairing.ROUNDING, pairing.FORGIVEN * errors[end]) for end in ends):
+                found |= inside
+    return found
+
+
+def _behind(name: str, readers: Mapping[str, Sequence[str]], depth: int) -> tuple[set[str], set[str]]:
+    """A tensor with what reads it, so many cuts far, and what reads that."""
+    inside, ends = {name}, set(readers.get(name, ()))
+    for _ in range(depth):
+        inside |= ends
+        ends = {item for end in ends for item in readers.get(end, ())} - inside
+    return inside, ends
+
+
+def _choices(end: str, feeding: Feeding, wrong: Set[str], order: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
+    """What may be dropped before a wrong pair: up to any of the nearest other ones, and all in a row."""
+    steps, ahead = {end: 0}, [end]
     found: list[str] = []
     for name in ahead:  # grows; the nearest first
         if name in wrong and name != end and len(found) < _NEAREST:
@@ -107,9 +161,19 @@ def _choices(
                     steps[before] = steps[name] + 1
                     ahead.append(before)
     among = [name for name in order if name in steps]
-    for first in found:
-        dropped |= _between(first, end, feeding, among)
-        yield end, dropped
+    ways = [_between(first, end, feeding, among) for first in found]
+    sets = [frozenset().union(*some) for count in range(1, len(ways) + 1) for some in combinations(ways, count)]
+    sets.append(_in_a_row(end, feeding, wrong))
+    return [(end, between) for between in sorted(filter(None, set(sets)), key=len)]
+
+
+def _in_a_row(end: str, feeding: Feeding, wrong: Set[str]) -> frozenset[str]:
+    """Wrong pairs before one, with nothing but wrong ones on the way: a normalization written otherwise."""
+    found = ahead = {end}
+    for _ in range(_STEPS):
+        ahead = {name for item in ahead for name in feeding.get(item, ()) if name in wrong} - found
+        found = found | ahead
+    return frozenset(found - {end})
 
 
 def _between(first: str, end: str, feeding: Feeding, among: Sequence[str]) -> frozenset[str]:

@@ -5,7 +5,7 @@
 EQUAL = 1e-3
 CLOSEST = 30.0  # times the error to the closest tensor, beyond which another one isn't the same
 
-# Relative L2 below which it's chance which of two tensors is closer.
+# Relative L2 below which it's chance which of two tensors is closer, and which is nothing behind what forgives it.
 ROUNDING = 1e-6
 
 DIGITS = 7.0  # decimal digits that two computations of one thing have in common at most: float32's
@@ -18,6 +18,7 @@ ORDER = 2.0  # times the error, from one end of the networks to the other: of eq
 
 HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies before it
+FORGIVEN = 1.5  # times what's left with a tensor fed, without it, where that's rounding of fewer bits
 NEARER = 16.0  # times nearer than what was guessed another tensor is by no accident
 BOTH = 4.0  # times nearer, that it and what reads it come
 NO_WORSE = 1.05  # times its error before, that what reads a tensor may have where it's taken for another one

@@ -1,4 +1,4 @@
-"""Pairs between two pieces whose errors cancel aren't pairs."""
+"""Pairs between two pieces whose errors cancel aren't pairs; those that a softmax forgives aren't either."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
+import pytest
+from random_graphs import FUNCTIONS, SHAPE, Computed, drawn_feeds, graph_of
+from scipy.special import softmax
 
 from conrepair.diagnosis.localization.align.compensating import Isolated, _choices, without_compensated
 from conrepair.diagnosis.localization.align.layout import layouts
@@ -27,9 +29,10 @@ CHAIN = [
 ]
 
 
-def kept(changes: dict[str, Callable[[Array], Array]], folder: Path) -> list[str]:
+def kept(changes: dict[str, Callable[[Array], Array]], folder: Path, *, last: str = "Tanh") -> list[str]:
     """The target's tensors that are still pairs, where all were; its operators are the source's but for changes."""
-    graph = graph_of(["x"], CHAIN, ["y"])
+    written = [(*node[:1], last, *node[2:]) if node[0] == "last" else node for node in CHAIN]
+    graph = graph_of(["x"], written, ["y"])
     feeds = drawn_feeds(graph)
     source = Activations(Computed(graph), feeds, folder / "source")
     target = Activations(Computed(graph, changes), feeds, folder / "target")
@@ -57,6 +60,14 @@ def test_one_fault(tmp_path: Path) -> None:
     assert kept({"joined": np.sin}, tmp_path) == [*"xabcdefy"]
 
 
+def test_what_a_softmax_forgives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An offset of each row changes nothing behind it; behind other operators it would."""
+    monkeypatch.setitem(FUNCTIONS, "Softmax", lambda x: softmax(x, axis=-1))
+    changes = {"back": lambda e: e + np.float32(3)}
+    assert kept(changes, tmp_path, last="Softmax") == ["x", "a", "b", "c", "d", "e", "y"]
+    assert kept(changes, tmp_path) == [*"xabcdefy"]
+
+
 def test_before_a_wrong_pair_the_nearest_wrong_ones_may_be_taken_back() -> None:
     chain = {two: [one] for one, two in itertools.pairwise("abcdefgh")}
     assert choices("h", chain, "aceh") == ["abcdefg", "cdefg", "efg"]
@@ -65,14 +76,22 @@ def test_before_a_wrong_pair_the_nearest_wrong_ones_may_be_taken_back() -> None:
     assert choices("c", chain, "ceg") == [], "none behind it"
 
 
-def test_of_several_branches_one_and_both_may_be_taken_back() -> None:
+def test_of_several_branches_each_alone_and_both_may_be_taken_back() -> None:
     branches = {"b": ["a"], "c": ["a"], "d": ["b", "c"]}
-    assert choices("d", branches, "bcd") == ["b", "bc"]
+    assert choices("d", branches, "bcd") == ["b", "bc", "c"]
     assert choices("d", branches, "ad") == ["abc"]
 
 
+def test_wrong_ones_in_a_row_may_be_taken_back_together() -> None:
+    """However many there are, and wherever other ones are nearer: a normalization written otherwise."""
+    chain = {two: [one] for one, two in itertools.pairwise("bcdefg")} | {"g": ["f", "a"]}
+    assert "abcdef" in choices("g", chain, "abcdefg")
+    nearer = {"b": ["z"], "c": ["b"], "d": ["c", "x"], "x": ["w", "v"]}
+    assert "bc" in choices("d", nearer, "bcdwv")
+
+
 def choices(end: str, feeding: Mapping[str, Sequence[str]], wrong: str) -> list[str]:
-    found = list(_choices(end, feeding, set(wrong), "abcdefgh"))
+    found = _choices(end, feeding, set(wrong), "abcdefgh")
     assert [name for name, _ in found] == [end] * len(found)
     assert [len(between) for _, between in found] == sorted(len(between) for _, between in found)
     return sorted("".join(sorted(between)) for _, between in found)
