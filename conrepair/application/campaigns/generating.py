@@ -143,11 +143,7 @@ def generate(
     folder.write(asked.count, 0.0)
     making = _Making(asked, folder, taken, instances)
     try:
-        with (
-            contextlib.suppress(_TimeIsUpError),
-            storage_error(root),
-            _place(asked, root, within) as (workers, work),
-        ):
+        with contextlib.suppress(_TimeIsUpError), storage_error(root), _place(asked, root, within) as (workers, work):
             if making.missing():
                 making.ask(work, display)
             done = asked.count - sum(map(len, making.missing().values()))

@@ -85,10 +85,5 @@ def target(name: str) -> NarrowingTarget:
     )
 
 
-TARGETS = (
-    _RUNTIME,
-    *COMPILERS,
-    *_FORMATS,
-    *(item.name for item in CONVERTERS.values() if item.source == "onnx"),
-)
+TARGETS = (_RUNTIME, *COMPILERS, *_FORMATS, *(item.name for item in CONVERTERS.values() if item.source == "onnx"))
 """Names of those that can be asked."""

@@ -147,8 +147,7 @@ def architectures(parser: Parser) -> None:
 
 
 @VERBS.verb(
-    "CONFIG [OPTIONS]",
-    examples=[("conrepair matrix config.json -o routes.md", "write the table to routes.md")],
+    "CONFIG [OPTIONS]", examples=[("conrepair matrix config.json -o routes.md", "write the table to routes.md")]
 )
 def matrix(parser: Parser) -> None:
     """Convert models from every format into every other.

@@ -9,10 +9,7 @@ from conrepair.application.verbs.numbers import gigabytes
 VERBS = Catalogue()
 
 
-@VERBS.verb(
-    "[OPTIONS]",
-    examples=[("conrepair converters", "list them")],
-)
+@VERBS.verb("[OPTIONS]", examples=[("conrepair converters", "list them")])
 def converters(parser: Parser) -> None:
     """List the converters and their options.
 
@@ -20,10 +17,7 @@ def converters(parser: Parser) -> None:
     """
 
 
-@VERBS.verb(
-    "[OPTIONS]",
-    examples=[("conrepair doctor", "try everything that's installed")],
-)
+@VERBS.verb("[OPTIONS]", examples=[("conrepair doctor", "try everything that's installed")])
 def doctor(parser: Parser) -> None:
     """Check what's installed here, and what to do about the rest.
 

@@ -65,10 +65,7 @@ def compare(parser: Parser) -> None:
     examples=[
         ("conrepair localize model.onnx model.tflite", "print the layers at fault"),
         ("conrepair localize model.onnx model.tflite model-int8.tflite", "of two conversions of one model"),
-        (
-            "conrepair localize model.onnx model.tflite -o findings",
-            "and keep a page of it, with all measurements",
-        ),
+        ("conrepair localize model.onnx model.tflite -o findings", "and keep a page of it, with all measurements"),
         (
             "conrepair localize model.onnx model.tflite --data photos/ --recipe raw --samples 500 --suspicious",
             "on photos, and rank layers by those that are answered otherwise",
@@ -198,10 +195,7 @@ def inspect(parser: Parser) -> None:
     examples=[
         ("conrepair inputs model.onnx -o inputs.npz", "then: compare model.onnx outputs.npz --data inputs.npz"),
         ("conrepair inputs model.onnx -o inputs.npz --samples 8 --seed 1", "fewer, and others"),
-        (
-            "conrepair inputs model.onnx -o inputs.npz --data photos/ --recipe torchvision",
-            "photos, as it's fed them",
-        ),
+        ("conrepair inputs model.onnx -o inputs.npz --data photos/ --recipe torchvision", "photos, as it's fed them"),
     ],
 )
 def inputs(parser: Parser) -> None:
@@ -227,10 +221,7 @@ def inputs(parser: Parser) -> None:
         ("conrepair execute model.onnx", "shapes and ranges of the outputs on 8 random inputs"),
         ("conrepair execute model.onnx --backend tvm --opt O3 -o outputs", "compiled, outputs kept as .npy"),
         ("conrepair execute model.onnx --backend onnxruntime --option device=cuda", "on a GPU"),
-        (
-            "conrepair execute model.onnx --backend tvm --device rpc://127.0.0.1:9090/pi4",
-            "on a board, timed there",
-        ),
+        ("conrepair execute model.onnx --backend tvm --device rpc://127.0.0.1:9090/pi4", "on a board, timed there"),
     ],
 )
 def execute(parser: Parser) -> None:

@@ -37,13 +37,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(
-        self,
-        prog: str,
-        *,
-        about: str,
-        takes: str,
-        examples: Sequence[tuple[str, str]] = (),
-        **others: Any,
+        self, prog: str, *, about: str, takes: str, examples: Sequence[tuple[str, str]] = (), **others: Any
     ) -> None:
         shown = "".join(f"  {command}\n      {words}\n" for command, words in examples)
         super().__init__(

@@ -51,8 +51,7 @@ class RecipeConfig(Strict):
     """Preprocessing: a named recipe, with fields of it replaced."""
 
     base: str = Field(
-        "raw",
-        description="torchvision, keras:tf, keras:torch, keras:caffe, tflite, efficientnet-lite or raw.",
+        "raw", description="torchvision, keras:tf, keras:torch, keras:caffe, tflite, efficientnet-lite or raw."
     )
     size: tuple[_Pixels, _Pixels] | None = Field(None, description="Height and width; default: the model's.")
     fit: Literal["stretch", "crop", "pad", "none"] | None = Field(
@@ -88,9 +87,7 @@ class SyntheticConfig(Strict):
     )
     high: Float | None = Field(None, description="The upper end. Default: what the files are made for, or 1.")
     integer_high: Int | None = Field(
-        None,
-        ge=1,
-        description="Integer inputs are drawn from [0, this). Default: the size of the table they index.",
+        None, ge=1, description="Integer inputs are drawn from [0, this). Default: the size of the table they index."
     )
 
     @model_validator(mode="after")
@@ -135,8 +132,7 @@ class InputConfig(Strict):
 
     name: str | None = None
     shape: tuple[Annotated[Int, Field(ge=1)] | str, ...] = Field(
-        ...,
-        description='With the batch dimension; a string is symbolic: ["batch", 3, 224, 224].',
+        ..., description='With the batch dimension; a string is symbolic: ["batch", 3, 224, 224].'
     )
     dtype: Literal["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "bool"] = "float32"
     layout: Literal["NCHW", "NHWC"] | None = None
@@ -156,13 +152,11 @@ class ConversionConfig(Strict):
     )
 
     to: str | None = Field(
-        None,
-        description="torch, keras, tensorflow, tflite or onnx. With the prefix noop_ it is disabled.",
+        None, description="torch, keras, tensorflow, tflite or onnx. With the prefix noop_ it is disabled."
     )
     via: tuple[str, ...] | None = Field(None, description="The converters to use, in this order.")
     options: dict[str, dict[str, Any]] = Field(
-        default_factory=dict,
-        description="Options by converter name, e.g. {'torch-onnx-script': {'opset': 17}}.",
+        default_factory=dict, description="Options by converter name, e.g. {'torch-onnx-script': {'opset': 17}}."
     )
 
     @model_validator(mode="before")
@@ -192,8 +186,7 @@ def _conversion_from_format(value: Any) -> Any:
 
 
 Conversion = Annotated[
-    ConversionConfig,
-    BeforeValidator(_conversion_from_format, json_schema_input_type=str | ConversionConfig),
+    ConversionConfig, BeforeValidator(_conversion_from_format, json_schema_input_type=str | ConversionConfig)
 ]
 
 
@@ -205,8 +198,7 @@ class ModelConfig(Strict):
     name: _Name = Field(..., description="Names the output folder.")
     zoo: str | None = Field(None, description="A packaged pretrained model by name.")
     path: AnyPath | None = Field(
-        None,
-        description=".onnx, .pt2, TorchScript, .keras, .h5, SavedModel folder, frozen .pb, .tflite.",
+        None, description=".onnx, .pt2, TorchScript, .keras, .h5, SavedModel folder, frozen .pb, .tflite."
     )
     factory: str | None = Field(
         None,
@@ -230,10 +222,7 @@ class ModelConfig(Strict):
     backends: tuple[Backend, ...] | None = Field(None, min_length=1, description="Instead of the audit's.")
     batch_size: Int | None = Field(None, ge=1, description="Instead of the audit's.")
     skip_analysis: Bool = Field(False, description="Leave this model out.")
-    trust: Bool = Field(
-        False,
-        description="Allow code or pickles in the model file to run. Only for files you made.",
-    )
+    trust: Bool = Field(False, description="Allow code or pickles in the model file to run. Only for files you made.")
 
     @model_validator(mode="after")
     def _exactly_one_origin(self) -> ModelConfig:
@@ -577,16 +566,10 @@ class ToleranceConfig(OutputToleranceConfig):
         description="`noise` up to so many times the source's own measured rounding error.",
     )
     quantized_top1: Float = Field(
-        0.25,
-        ge=0,
-        le=1,
-        description="A quantized target may differ in so large a share of top-1 answers.",
+        0.25, ge=0, le=1, description="A quantized target may differ in so large a share of top-1 answers."
     )
     quantized_cosine: Float = Field(
-        0.9,
-        ge=-1,
-        le=1,
-        description="and must keep at least this cosine with the source's outputs.",
+        0.9, ge=-1, le=1, description="and must keep at least this cosine with the source's outputs."
     )
     strict_signature: Bool = Field(
         Tolerance.strict_signature,
@@ -710,8 +693,7 @@ class LimitsConfig(Strict):
     )
     workers: Int = Field(2, ge=1, le=64, description="Jobs side by side, as far as there is memory for them.")
     timed: Bool = Field(
-        True,
-        description="Executions run alone, so that times can be compared. false: side by side, as all else.",
+        True, description="Executions run alone, so that times can be compared. false: side by side, as all else."
     )
     memory_gb: Float | None = Field(
         None,

@@ -50,10 +50,7 @@ def _labels(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], str]]:
     of_models = ((("models", place), model.backends or ()) for place, model in enumerate(config.models))
     for where, backends in ((), config.backends), *of_models:
         for place, label in _repeated([backend.label for backend in backends]):
-            yield (
-                (*where, "backends", place),
-                f"two backends are called '{label}'; give each once, or a `label`",
-            )
+            yield ((*where, "backends", place), f"two backends are called '{label}'; give each once, or a `label`")
 
 
 def _comparisons(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], str]]:

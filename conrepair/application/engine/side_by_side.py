@@ -11,10 +11,7 @@ from conrepair.ground.runtime.processes.workers import Job, Outcome
 
 
 def run_side_by_side(
-    workers: Executor,
-    jobs: Iterable[Job],
-    ended: Callable[[Job, Outcome], Job | None],
-    meanwhile: Callable[[], None],
+    workers: Executor, jobs: Iterable[Job], ended: Callable[[Job, Outcome], Job | None], meanwhile: Callable[[], None]
 ) -> None:
     """Run jobs, as many at a time as there are workers.
 

@@ -34,10 +34,7 @@ from conrepair.ground.runtime.processes.workers import ENDED, Failure, words_sin
 from conrepair.ground.runtime.shown.heartbeat import telling, told_in
 from conrepair.ground.runtime.shown.progress import UNSHOWN, ProgressDisplay, Stage
 
-_PLACES: Places = {
-    Looked: ("executed", "rows"),
-    Execution: ("run", "second", "rounding", "build"),
-}
+_PLACES: Places = {Looked: ("executed", "rows"), Execution: ("run", "second", "rounding", "build")}
 
 
 class _Calls:

@@ -112,11 +112,7 @@ class PhotoRoom:
 
 
 def _key(dataset: Dataset, spatial: SpatialRecipe) -> str:
-    payload = {
-        "photos": dataset.sha256,
-        "spatial": dataclasses.asdict(spatial),
-        "code": _decoder_hash(),
-    }
+    payload = {"photos": dataset.sha256, "spatial": dataclasses.asdict(spatial), "code": _decoder_hash()}
     return job_key(_KIND, payload, f"pillow {library_versions().get('pillow')}")
 
 

@@ -240,12 +240,7 @@ def convert_model(subject: Subject, settings: Settings, session: Session, notes:
 
 
 def execute_model(
-    subject: Subject,
-    session: Session,
-    notes: Sequence[str] = (),
-    *,
-    timeout: float = 600.0,
-    steps: int | None = None,
+    subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0, steps: int | None = None
 ) -> Executed:
     """Run a model on its backend; what a compiler or an optimizer made is compared with the model as it is written.
 

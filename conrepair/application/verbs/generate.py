@@ -85,10 +85,7 @@ class Networks(Options):
     exclude: Sequence[str] = option("None of these operators.", _NAMES, default=())
     dtypes: Sequence[str] = option("Only these element types, such as float32.", _NAMES, usual="all", default=())
     ranks: tuple[int, int] = option(
-        "Numbers of axes of tensors: the fewest and the most.",
-        RANKS,
-        usual="0-6",
-        default=Wishes.ranks,
+        "Numbers of axes of tensors: the fewest and the most.", RANKS, usual="0-6", default=Wishes.ranks
     )
     elements: int = option("Most elements of a tensor.", COUNT, default=Wishes.most)
     learn: Sequence[str | Path] = option(
@@ -140,10 +137,7 @@ class Networks(Options):
         default=None,
     )
     patterns: Mapping[str, float] | None = option(
-        "Share of networks with a pattern, by the pattern's name.",
-        PATTERNS,
-        flag="--pattern",
-        default=None,
+        "Share of networks with a pattern, by the pattern's name.", PATTERNS, flag="--pattern", default=None
     )
     woven: float = option(
         "How likely a pattern (nodes that set an optimization off, or that real networks have) is put in for each "

@@ -77,13 +77,7 @@ class About:
 
 
 def option(
-    words: str,
-    value: Value = SWITCH,
-    group: str = "",
-    *,
-    default: Any = MISSING,
-    kw_only: bool = True,
-    **more: Any,
+    words: str, value: Value = SWITCH, group: str = "", *, default: Any = MISSING, kw_only: bool = True, **more: Any
 ) -> Any:
     """A field of `Options`.
 

@@ -149,10 +149,9 @@ def _try(sample: TensorSpec, spec: TensorSpec) -> Binding | None:
 
 def _declared(sample: TensorSpec, spec: TensorSpec) -> tuple[int, ...] | None:
     """The permutation between declared layouts, which shapes of equal sizes can't tell."""
-    return {
-        ("NCHW", "NHWC"): (0, 2, 3, 1),
-        ("NHWC", "NCHW"): (0, 3, 1, 2),
-    }.get((str(sample.layout), str(spec.layout)))
+    return {("NCHW", "NHWC"): (0, 2, 3, 1), ("NHWC", "NCHW"): (0, 3, 1, 2)}.get(
+        (str(sample.layout), str(spec.layout))
+    )
 
 
 def _agreeing(given: Sequence[Dimension], wanted: Sequence[Dimension], permutation: tuple[int, ...]) -> int:

@@ -15,16 +15,7 @@ from conrepair.ground.data.tensor_spec import Quantization
 from conrepair.ground.graph.attributes import Attributed
 from conrepair.ground.operators.record import Attribute
 
-__all__ = [
-    "FEW_BITS",
-    "Array",
-    "Attribute",
-    "LayerGraph",
-    "Node",
-    "Parameter",
-    "Tensor",
-    "without_sizes",
-]
+__all__ = ["FEW_BITS", "Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor", "without_sizes"]
 
 FEW_BITS = {"int8", "uint8", "int16", "uint16"}
 """Integers that stand for real numbers on a grid which ends."""

@@ -11,9 +11,7 @@ import numpy.typing as npt
 _CHUNK = 1 << 18  # values that are ranked at a time: about 50 MB of working memory
 
 
-def kruskal_wallis(
-    groups: Sequence[npt.NDArray[Any]],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def kruskal_wallis(groups: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Test for each element whether groups of samples have the same distribution.
 
     Equal values get the mean of their ranks and the statistic is corrected for them, as in `scipy.stats.kruskal`,

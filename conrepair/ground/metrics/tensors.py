@@ -138,11 +138,7 @@ class _Totals:
         self._add_sums(reference, candidate, difference)
 
     def _add_non_finite(
-        self,
-        start: int,
-        reference: _Float64,
-        candidate: _Float64,
-        finite: npt.NDArray[np.bool_],
+        self, start: int, reference: _Float64, candidate: _Float64, finite: npt.NDArray[np.bool_]
     ) -> None:
         self.nan_reference += int(np.isnan(reference).sum())
         self.nan_candidate += int(np.isnan(candidate).sum())

@@ -96,13 +96,7 @@ def look(
 
 
 def further(
-    found: Looked,
-    case: Case,
-    trial: Trial,
-    system: System,
-    setting: Setting,
-    folder: Path,
-    stages: Collection[str],
+    found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path, stages: Collection[str]
 ) -> Looked:
     """Judge what else is suspect where answers aren't: refusals, gradients, seconds.
 

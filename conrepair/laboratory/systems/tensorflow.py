@@ -61,11 +61,7 @@ class Tensorflow(System):
 
     name, format, file = "tensorflow", "tensorflow", "saved_model"
     settings = MappingProxyType(
-        {
-            "eager": Setting(_EAGER),
-            "xla": Setting(_COMPILED),
-            "fast": Setting(_COMPILED, {"fast_math": True}),
-        }
+        {"eager": Setting(_EAGER), "xla": Setting(_COMPILED), "fast": Setting(_COMPILED, {"fast_math": True})}
     )
     plain, usual = "eager", "xla"
     seconds = 20

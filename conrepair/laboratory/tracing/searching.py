@@ -159,9 +159,5 @@ def search_inputs(
     if not sides.best:
         raise InferenceError(f"no input can be run on both sides: {sides.why or 'there was no time for one'}")
     return Searched(
-        sides.best,
-        found.evaluations + len(given),
-        sides.failed,
-        time.perf_counter() - started,
-        tuple(found.history),
+        sides.best, found.evaluations + len(given), sides.failed, time.perf_counter() - started, tuple(found.history)
     )

@@ -17,12 +17,7 @@ from conrepair.ground.metrics.ranks import kendall_tau_union, overlap, rank_bias
 from conrepair.ground.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.ground.metrics.statistics import TimeComparison, compare_times, wilson_interval
 from conrepair.ground.metrics.tensors import TensorError, compare_tensors, relative_error, row_chunks
-from conrepair.verdicts.evaluate.answers import (
-    holds_probabilities,
-    is_scores,
-    probabilities,
-    right_answers,
-)
+from conrepair.verdicts.evaluate.answers import holds_probabilities, is_scores, probabilities, right_answers
 from conrepair.verdicts.evaluate.draws import judge_draws
 from conrepair.verdicts.evaluate.evidence import Evidence, beside_exact, by_arithmetic, explained_by, fits_of
 from conrepair.verdicts.evaluate.face import changed_face

@@ -137,10 +137,7 @@ def judge(
             f"every element is within tolerance of a source that gives zeros only, the worst by {error.max_abs:.2e}"
         )
     if within and (limit is None or error.relative_l2 <= limit):
-        return (
-            Verdict.EQUIVALENT,
-            f"every element is within tolerance, relative error {error.relative_l2:.1e}",
-        )
+        return (Verdict.EQUIVALENT, f"every element is within tolerance, relative error {error.relative_l2:.1e}")
     if _is_noise(error, floor.relative_l2, tolerance):
         return Verdict.NOISE, (
             f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times {floor}"

@@ -33,13 +33,7 @@ def differing_share(one: Array, two: Array) -> float:
 
 
 def judge_whole(
-    reference: Array,
-    candidate: Array,
-    tolerance: Tolerance,
-    *,
-    quantized: bool,
-    narrow: str,
-    ties: float | None,
+    reference: Array, candidate: Array, tolerance: Tolerance, *, quantized: bool, narrow: str, ties: float | None
 ) -> tuple[Verdict, str]:
     """Judge an output of whole numbers.
 

@@ -15,17 +15,7 @@ from conrepair.application.config.legacy.routes import direction
 from conrepair.application.config.legacy.schema import LegacyModel, LegacyPaths
 
 _IGNORED = dict.fromkeys(
-    (
-        "load",
-        "url2",
-        "category",
-        "input_name_url",
-        "ranks_url",
-        "dll_alias",
-        "evaluate_dlls",
-        "dl_input_name",
-    ),
-    UNREAD,
+    ("load", "url2", "category", "input_name_url", "ranks_url", "dll_alias", "evaluate_dlls", "dl_input_name"), UNREAD
 ) | {
     "type": "what the model is shows by itself",
     "input_name": "inputs are paired by name, shape and order",

@@ -170,9 +170,7 @@ def _steps(row: Row) -> int:
 
 
 def localized(
-    state: RunState,
-    items: Sequence[Execution],
-    asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    state: RunState, items: Sequence[Execution], asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> dict[str, LocalizedTarget]:
     """What became of looking into each model, or build, by its name.
 

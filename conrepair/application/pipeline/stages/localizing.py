@@ -35,11 +35,7 @@ def outcome(result: Result, compared: Compared) -> LocalizedTarget:
 
 
 def rows_to_localize(
-    executed: Sequence[Execution],
-    rows: Sequence[Row],
-    *,
-    when: str = "different",
-    drawn: Collection[str] = (),
+    executed: Sequence[Execution], rows: Sequence[Row], *, when: str = "different", drawn: Collection[str] = ()
 ) -> list[int]:
     """Places of the rows whose layers are looked at: one for each target, whatever it ran on, and builds.
 

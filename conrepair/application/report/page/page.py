@@ -15,13 +15,7 @@ from conrepair.application.report.told import name_of
 
 COMPARISON = "comparison.html"
 
-_STATES = {
-    Sort.WORSE: "wrong",
-    Sort.NEW: "warning",
-    Sort.GONE: "unknown",
-    Sort.BETTER: "right",
-    Sort.SAME: "unknown",
-}
+_STATES = {Sort.WORSE: "wrong", Sort.NEW: "warning", Sort.GONE: "unknown", Sort.BETTER: "right", Sort.SAME: "unknown"}
 _OWN = ("dom", "tables", "plot", "targets", "graph", "activations", "layer", "main")
 _SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))
 _STYLES = ("vendor/uPlot.min.css", "style.css")

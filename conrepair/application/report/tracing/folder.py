@@ -76,12 +76,7 @@ class TracedModel:
 
     def to_dict(self) -> dict[str, Any]:
         """As trace.json."""
-        return {
-            "schema_version": VERSION,
-            "verdict": self.verdict,
-            "exit_code": self.exit_code,
-            **encode(self.found),
-        }
+        return {"schema_version": VERSION, "verdict": self.verdict, "exit_code": self.exit_code, **encode(self.found)}
 
     def save(self, folder: str | Path) -> Path:
         """Write all of it; the folder appears whole.

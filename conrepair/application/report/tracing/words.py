@@ -88,10 +88,7 @@ def _error(value: float) -> str:
 
 
 def _kernels(traced: Traced) -> Iterator[str]:
-    for name, found in (
-        (traced.setting.name, traced.kernels.setting),
-        (traced.against.name, traced.kernels.against),
-    ):
+    for name, found in ((traced.setting.name, traced.kernels.setting), (traced.against.name, traced.kernels.against)):
         told = [item for item in found if item.change in _TELLING]
         if told:
             yield f"  kernels of {name} ({len(found)}):"

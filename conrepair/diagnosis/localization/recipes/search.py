@@ -158,11 +158,7 @@ def search_recipes(
 
 
 def _verdict(
-    start: RecipeCandidate,
-    finalists: list[RecipeCandidate],
-    hunt: RecipeHunt,
-    runs: int,
-    rounding: float,
+    start: RecipeCandidate, finalists: list[RecipeCandidate], hunt: RecipeHunt, runs: int, rounding: float
 ) -> RecipeSearch:
     best = finalists[0]
     if start.error <= max(best.error, rounding):
@@ -182,12 +178,7 @@ def _verdict(
     return RecipeSearch(found, tuple(ranked), start, changes, evidence, runs, not hunt.cut_off)
 
 
-def _evidence(
-    found: bool,
-    start: RecipeCandidate,
-    ranked: list[RecipeCandidate],
-    changes: tuple[str, ...],
-) -> str:
+def _evidence(found: bool, start: RecipeCandidate, ranked: list[RecipeCandidate], changes: tuple[str, ...]) -> str:
     best = ranked[0]
     what = "; ".join(changes) + (" (numbers fitted to the answers)" if best.fitted else "")
     if not changes and not found:

@@ -69,11 +69,6 @@ def piece(model: onnx_ir.Model, places: Collection[int]) -> onnx_ir.Model:
         reason = f"the type of {unknown[0]} isn't known" if unknown else "nothing goes in"
         raise NoPieceError(f"{len(nodes)} nodes can't be cut out: {reason}")
     view = onnx_ir.GraphView(
-        fed,
-        given,
-        nodes=nodes,
-        initializers=tuple(weights),
-        opset_imports=graph.opset_imports,
-        name="piece",
+        fed, given, nodes=nodes, initializers=tuple(weights), opset_imports=graph.opset_imports, name="piece"
     )
     return onnx_ir.Model(view.clone(), ir_version=model.ir_version, producer_name=model.producer_name)

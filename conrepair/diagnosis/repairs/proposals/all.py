@@ -110,11 +110,7 @@ IN_FLOAT: Sequence[Proposer] = (float_proposals,)
 
 
 def proposals(
-    region: Region,
-    editor: Editor,
-    range_of: RangeOf,
-    proposers: Sequence[Proposer],
-    named: Sequence[str] = (),
+    region: Region, editor: Editor, range_of: RangeOf, proposers: Sequence[Proposer], named: Sequence[str] = ()
 ) -> Iterator[Proposal]:
     """What could fix a guilty piece: what the shortest explanation asks for first, each once.
 

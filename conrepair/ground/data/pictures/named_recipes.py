@@ -25,31 +25,14 @@ _ALL = (
     # keras.utils.load_img(path, target_size=...), whose default interpolation is nearest, then
     # keras.applications.imagenet_utils.preprocess_input(mode=...).
     Recipe(name="keras:tf", interpolation="nearest", divisor=127.5, mean=(1.0,)),
-    Recipe(
-        name="keras:torch",
-        interpolation="nearest",
-        divisor=255.0,
-        mean=_IMAGENET_MEAN,
-        std=_IMAGENET_STD,
-    ),
-    Recipe(
-        name="keras:caffe",
-        interpolation="nearest",
-        channels="bgr",
-        mean=(103.939, 116.779, 123.68),
-    ),
+    Recipe(name="keras:torch", interpolation="nearest", divisor=255.0, mean=_IMAGENET_MEAN, std=_IMAGENET_STD),
+    Recipe(name="keras:caffe", interpolation="nearest", channels="bgr", mean=(103.939, 116.779, 123.68)),
     # The normalisation of TensorFlow Lite's image classification examples, and of its Support
     # Library's ResizeOp(BILINEAR) and NormalizeOp(127.5, 127.5).
     Recipe(name="tflite", resampler="tensorflow", mean=(127.5,), std=(127.5,)),
     # The numbers as they are, for models that normalise within.
     Recipe(name="raw"),
-    Recipe(
-        name="efficientnet-lite",
-        fit="crop",
-        interpolation="bicubic",
-        mean=(127.0,),
-        std=(128.0,),
-    ),
+    Recipe(name="efficientnet-lite", fit="crop", interpolation="bicubic", mean=(127.0,), std=(128.0,)),
 )
 
 RECIPES: Mapping[str, Recipe] = types.MappingProxyType({recipe.name: recipe for recipe in _ALL})

@@ -73,12 +73,7 @@ class _Labels:
     classes: tuple[str, ...] | None
 
 
-def read_photo_folder(
-    folder: Path,
-    *,
-    labels: LabelSource = "auto",
-    limit: int | None = None,
-) -> PhotoSet:
+def read_photo_folder(folder: Path, *, labels: LabelSource = "auto", limit: int | None = None) -> PhotoSet:
     """Lists the photos of a folder and of those below it.
 
     A file counts as a photo if its suffix is one of a format that Pillow decodes. Hidden files and

@@ -59,10 +59,7 @@ def fold_pad(first: Step, second: Step) -> Step | None:
         return None  # what's cut off isn't there for the window's own pads to bring back
     together = tuple(a + b for a, b in zip(added, _integers(own), strict=True))
     return replace(
-        second,
-        attributes={**attributes, "pads": together},
-        nodes=(*second.nodes, *first.nodes),
-        inputs=first.inputs,
+        second, attributes={**attributes, "pads": together}, nodes=(*second.nodes, *first.nodes), inputs=first.inputs
     )
 
 
@@ -134,10 +131,7 @@ def fold_linear(first: Step, second: Step) -> Step | None:
         "bias": Parameter("" if bias is None else bias.name, (channels,), "float32", scaled_bias),
     }
     return replace(
-        first,
-        parameters={**first.parameters, **new},
-        nodes=(*first.nodes, *second.nodes),
-        outputs=second.outputs,
+        first, parameters={**first.parameters, **new}, nodes=(*first.nodes, *second.nodes), outputs=second.outputs
     )
 
 
