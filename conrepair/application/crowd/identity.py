@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import conrepair
-from conrepair.application.engine.fingerprint import job_code, library_versions
-from conrepair.ground.runtime.files.whole import canonical_json
+from conrepair.application.engine.fingerprint import hash_of, job_code, library_versions
 
 
 @functools.cache
@@ -20,8 +18,7 @@ def identity(kind: str) -> dict[str, Any]:
     Args:
         kind: A name of `conrepair.application.engine.job_table`.
     """
-    code = canonical_json(job_code(Path(conrepair.__file__).parent, kind))
-    return {"code": hashlib.sha256(code.encode()).hexdigest(), "versions": library_versions()}
+    return {"code": hash_of(job_code(Path(conrepair.__file__).parent, kind)), "versions": library_versions()}
 
 
 def otherwise(kind: str, wanted: Mapping[str, Any]) -> str:

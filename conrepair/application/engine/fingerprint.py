@@ -59,11 +59,15 @@ def code_fingerprint(kind: str = "") -> str:
     Args:
         kind: Of job; it depends on what its module imports, and what that imports. "": all of them.
     """
+    code = hash_of(job_code(Path(conrepair.__file__).parent, kind))
+    return hashlib.sha256(f"{code} {sorted(library_versions().items())}".encode()).hexdigest()
+
+
+def hash_of(code: Mapping[str, bytes]) -> str:
+    """SHA-256 of texts and their names, from `job_code`."""
     digest = hashlib.sha256()
-    package = Path(conrepair.__file__).parent
-    for name, text in sorted(job_code(package, kind).items()):
+    for name, text in sorted(code.items()):
         digest.update(name.encode() + b"\0" + text)
-    digest.update(repr(sorted(library_versions().items())).encode())
     return digest.hexdigest()
 
 
