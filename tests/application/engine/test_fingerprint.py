@@ -29,6 +29,8 @@ PACKAGE = Path(conrepair.__file__).parent
         ("describe", "formats/torch/load/framework.py"),
         ("compile", "formats/tvm/build.py"),
         ("draw_inputs", "formats/networks/synthetic_inputs.py"),
+        ("generate", "laboratory/generate/specifications/pooling.py"),  # registered by its package's name
+        ("fuzz_try", "laboratory/generate/patterns/attention.py"),
     ],
 )
 def test_what_is_imported_on_the_way_counts(kind: str, reached: str) -> None:

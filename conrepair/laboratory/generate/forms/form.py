@@ -18,4 +18,4 @@ form, written_forms = _FORMS.add, _FORMS.add_written
 @cache
 def forms() -> Mapping[str, Pattern]:
     """All of them, in the order of the alphabet."""
-    return registered(__name__.rpartition(".")[0], _FORMS.known)
+    return registered("conrepair.laboratory.generate.forms", _FORMS.known)

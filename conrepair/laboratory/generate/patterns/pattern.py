@@ -63,4 +63,4 @@ pattern, written_patterns = _PATTERNS.add, _PATTERNS.add_written
 @cache
 def patterns() -> Mapping[str, Pattern]:
     """All of them, in the order of the alphabet."""
-    return registered(__name__.rpartition(".")[0], _PATTERNS.known)
+    return registered("conrepair.laboratory.generate.patterns", _PATTERNS.known)

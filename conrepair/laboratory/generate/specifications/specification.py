@@ -64,7 +64,7 @@ def operator(*names: str, least_opset: int = 0, still: bool = False) -> Callable
 @cache
 def specifications() -> Mapping[str, Specification]:
     """All of them, by operator, in the order of the alphabet."""
-    return registered(__name__.rpartition(".")[0], _ALL)
+    return registered("conrepair.laboratory.generate.specifications", _ALL)
 
 
 def registered(package: str, entries: dict[str, Entry]) -> Mapping[str, Entry]:
