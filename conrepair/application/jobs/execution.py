@@ -84,7 +84,7 @@ def executed(folder: Path, request: RunRequest, load: Callable[[Model], Runnable
         source = Sequences(source, steps, drawn=request.data.kind == "synthetic")
         runnable, axes = Stepwise(runnable, steps, axes, source.axes), OutputAxes((), (), {})
     source.count = min(source.count, request.limit or source.count)
-    again = request.twice and not options.get("second_opinion")
+    again = not options.get("second_opinion")
     spend = math.inf if request.spend is None else request.spend
     execution, refused = _Execution(runnable, axes, source, folder, again, spend), dict[int, str]()
     try:

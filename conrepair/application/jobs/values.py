@@ -51,7 +51,6 @@ class RunRequest:
         recipe: How photos become tensors; None where there are none.
         batch_size: How many samples at once, where the model leaves that open.
         limit: Of samples; None: all.
-        twice: Whether the first batch is run a second time in the end.
         steps: In a row that make a sample; outputs have them behind the samples.
         rows: That a batch has even where the model leaves that open.
         other_batches: Whether others are tried, too, where the model leaves their size open.
@@ -65,7 +64,6 @@ class RunRequest:
     recipe: Recipe | None = None
     batch_size: int = 16
     limit: int | None = None
-    twice: bool = True
     steps: int = 1
     rows: int | None = None
     other_batches: bool = False

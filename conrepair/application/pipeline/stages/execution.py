@@ -307,7 +307,6 @@ def execution_of(state: RunState, subject: Subject, source: LoadedModel, config:
         recipe=recipe,
         batch_size=subject.batch_size,
         limit=state.limit,
-        twice=state.twice,
         steps=state.steps_of(subject),
         rows=state.rows_of(subject),
     )

@@ -133,7 +133,7 @@ def _by_first_inputs(state: RunState) -> Looked | None:
         state: The run.
 
     Returns:
-        None where more inputs are to be run: then no model is asked again whether it's random.
+        None where more inputs are to be run.
     """
     few, done = state.settings.few, state.scheduler.results
     if state.settings.metrics or not all(_takes_more(state, subject) for subject in state.subjects):
@@ -148,7 +148,7 @@ def _by_first_inputs(state: RunState) -> Looked | None:
             rows, pairs = evaluate(state.settings, executed, state.datasets)
         if all(map(_is_far_off, rows)):
             found = _looked(state, executed, rows, pairs)
-    state.limit, state.twice = None, not all(row.ran.run is not None and row.ran.run.repeats for row in rows)
+    state.limit = None
     for name in done.keys() - before:
         done[f"{name}, first inputs"] = done.pop(name)
     if found is None:

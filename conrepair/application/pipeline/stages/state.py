@@ -48,7 +48,6 @@ class RunState:
         prepared: What was converted for a backend, by model and backend.
         fed: The dataset of each specification as its models take it, by its name, with what that was made of.
         limit: Of inputs that models run on; None: all.
-        twice: Whether each first batch is run a second time, which tells whether a model is random.
     """
 
     settings: Settings
@@ -63,7 +62,6 @@ class RunState:
     prepared: dict[tuple[str, str], tuple[Conversion, ...] | Problem] = field(default_factory=dict)
     fed: dict[str, tuple[Dataset, DataReference]] = field(default_factory=dict)
     limit: int | None = None
-    twice: bool = True
 
     @property
     def datasets(self) -> dict[str, Dataset | None]:
