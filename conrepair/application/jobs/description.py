@@ -58,7 +58,7 @@ def _files(value: Any) -> Iterator[_Read]:
             yield from _files(item)
     elif isinstance(value, LoadedModel | FedModel | RunRequest):
         yield value.model
-        if isinstance(value, RunRequest) and value.data.kind == "tensors":
+        if not isinstance(value, LoadedModel) and value.data.kind == "tensors":
             yield HashedPath(value.data.path, value.data.sha256)
     elif isinstance(value, BuildRequest):
         yield from _files(value.weights)

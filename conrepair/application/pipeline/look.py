@@ -116,12 +116,19 @@ def look_in_one_job(state: RunState) -> Looked | None:
             return None
         raise problem_of(result).as_error()
     looked = placed(result.entry.read(Looked), resolved_in(result.entry.folder), _PLACES)
-    state.subjects = list(looked.subjects)
+    state.subjects = [_with_own_data(*pair) for pair in zip(looked.subjects, state.subjects, strict=True)]
     for item in state.subjects:
         if item.source is not None:
             state.scheduler.results[item.name] = Result(Entry(result.entry.folder, item.source))
     state.tell(*looked.notes)
     return looked
+
+
+def _with_own_data(found: Subject, own: Subject) -> Subject:
+    """A model that an earlier look found, with the data of this run: the same, and maybe elsewhere."""
+    if own.dataset is None or found.dataset is None or not own.dataset.path:
+        return found
+    return replace(found, dataset=replace(found.dataset, path=own.dataset.path))
 
 
 def _is_plain(subject: Subject) -> bool:

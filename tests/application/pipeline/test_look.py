@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from localized import WEIGHTS, Variant
 from PIL import Image
 
 import conrepair
+from conrepair.application.cli import main
 from conrepair.application.engine.job_table import JOBS
 from conrepair.application.pipeline import look, run
 from conrepair.application.pipeline.evaluation import Looked
@@ -161,3 +163,22 @@ def test_what_a_tool_printed_is_told(tmp_path: Path) -> None:
 
 def test_its_function_is_in_the_table() -> None:
     assert JOBS["look"] == f"{look.__name__}:look"
+
+
+@pytest.mark.workers
+def test_a_look_of_an_earlier_run_goes_on_with_the_data_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It's kept by what data hold: they may lie elsewhere by now."""
+    monkeypatch.setenv("CONREPAIR_CACHE", str(tmp_path / "cache"))
+    files = [*map(str, _wrong(tmp_path))]
+    before, now = tmp_path / "before" / "data.npz", tmp_path / "now" / "data.npz"
+    before.parent.mkdir()
+    np.savez(before, **conrepair.inputs(files[0], samples=24, in_process=True))
+    assert main(["repair", *files, "--data", str(before), "-q", "-o", str(tmp_path / "one")]) == 0
+    before.parent.rename(now.parent)
+    repairs = list((tmp_path / "cache").rglob("repair-*"))
+    assert repairs
+    for entry in repairs:
+        shutil.rmtree(entry)
+    assert main(["repair", *files, "--data", str(now), "-q", "-o", str(tmp_path / "two")]) == 0
