@@ -154,7 +154,9 @@ def test_what_is_the_source_is_not_run_again(tmp_path: Path, monkeypatch: pytest
     assert result.unseen_before.error > 0.01
 
 
-@pytest.mark.parametrize("changed", ["nothing", "how its opset is written", "weight", "ir_version", "opset", "data"])
+@pytest.mark.parametrize(
+    "changed", ["nothing", "how its opset is written", "weight", "ir_version", "opset", "data", "chance"]
+)
 def test_which_file_is_the_source(changed: str, tmp_path: Path) -> None:
     source, target = _wrong_by_an_attribute(tmp_path)
     proto = onnx.load(source.model.path)
@@ -168,6 +170,9 @@ def test_which_file_is_the_source(changed: str, tmp_path: Path) -> None:
         proto.opset_import[0].version -= 1
     elif changed == "how its opset is written":
         proto.opset_import[0].domain = ""
+    elif changed == "chance":
+        proto.graph.node.append(onnx.helper.make_node("RandomNormal", [], ["noise"], shape=[1]))
+        onnx.save(proto, source.model.path)
     onnx.save(proto, tmp_path / "file.onnx")
     if changed == "data":
         target = replace(target, data=replace(target.data, count=23))

@@ -22,7 +22,8 @@ from conrepair.ground.onnx_graphs.initializers import new_initializer
 from conrepair.ground.runtime.onnx_session import open_session
 
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-_KEPT = RANDOM | {"Dropout", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"}  # quantization is meant
+UNSTEADY = RANDOM | {"Dropout"}
+_KEPT = UNSTEADY | {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"}  # quantization is meant
 _SMALL = 1024  # bytes; some kernels want their axes and shapes as constants, larger ones are fed
 _LARGEST = 1 << 20  # elements that a folded constant may have if its operands have fewer
 _ROUNDS = 8  # folding lets shapes be inferred, which lets more be folded
