@@ -26,7 +26,7 @@ class Recent(Generic[Value]):
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._most, self._turn = most, threading.Lock()
         self._held: OrderedDict[Hashable, tuple[int, Value]] = OrderedDict()
 
     def of(
@@ -43,16 +43,18 @@ class Recent(Generic[Value]):
         if not path.is_file():
             return make()
         before = path.stat()
-        key = (str(path), before.st_mtime_ns, before.st_size, before.st_ino, how)
-        if key in self._held:
-            self._held.move_to_end(key)
-            return self._held[key][1]
+        key = (str(path), before.st_mtime_ns, before.st_ctime_ns, before.st_size, before.st_ino, how)
+        with self._turn:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key][1]
         value = make()
         if before.st_size > self._most or not stays(value):
             return value
-        self._held[key] = before.st_size, value
-        while len(self._held) > _VALUES or sum(size for size, _ in self._held.values()) > self._most:
-            self._held.popitem(last=False)
+        with self._turn:
+            self._held[key] = before.st_size, value
+            while len(self._held) > _VALUES or sum(size for size, _ in self._held.values()) > self._most:
+                self._held.popitem(last=False)
         return value
 
 
