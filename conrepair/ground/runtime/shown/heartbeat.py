@@ -66,7 +66,8 @@ def telling(folder: Path) -> Iterator[None]:
     def tell(is_new: bool) -> None:
         nonlocal written
         if is_new or time.monotonic() - written > _TELLING_SECONDS:
-            file.write_text(current_work(), encoding="utf-8")
+            with contextlib.suppress(OSError):  # a full disk: what's being done goes on
+                file.write_text(current_work(), encoding="utf-8")
             written = time.monotonic()
 
     _listeners.append(tell)
