@@ -66,12 +66,12 @@ class Numbers:
         """The number of an array, which equal ones share."""
         if stored not in self._numbers:
             array = stored.load()
-            is_real = array.dtype.kind not in "iubOSUT" and array.size
+            is_real = array.dtype.kind not in "iubcOSUT" and array.size
             self._numbers[stored] = self._near(array, stored) if is_real else self._equal(array, stored)
         return self._numbers[stored]
 
     def _equal(self, array: Array, stored: Stored) -> int:
-        """The number of an array of whole numbers or of texts."""
+        """The number of an array of whole or complex numbers, or of texts."""
         plain = _plain(array)
         digest = hashlib.blake2b(repr((plain.shape, plain.dtype.str)).encode())
         digest.update(plain.tobytes())
@@ -160,11 +160,14 @@ def _is_alike(one: Array, two: Array) -> bool:
     return np.allclose(one, two, rtol=0, atol=_ALIKE * max(abs(one[0]), abs(two[0])))
 
 
+_PLAIN = dict.fromkeys("iub", np.int64) | {"c": np.complex128}
+
+
 def _plain(array: Array) -> Array:
-    """Whole numbers, texts, or no numbers at all, in one type of their kind."""
+    """Whole or complex numbers, texts, or no numbers at all, in one type of their kind."""
     if array.dtype.kind in "OSUT":
         return np.asarray(array, np.str_)
-    return np.ascontiguousarray(array, np.int64 if array.dtype.kind in "iub" else np.float32)
+    return np.ascontiguousarray(array, _PLAIN.get(array.dtype.kind, np.float32))
 
 
 def _sketch(array: Array) -> Array:

@@ -79,3 +79,8 @@ def test_a_parameter_is_read_once_and_none_is_copied(load: Callable[[Parameter],
     assert found == [0] * 6 + [1] * 3 + [2] * 3
     assert most < arrays[0].nbytes
     assert [read.count(place) for place in (1, 3)] == [1, 1 + 2]  # nearness to two others is asked once each
+
+
+def test_complex_numbers_are_more_than_their_real_parts() -> None:
+    array = (drawn(40) + 1j * drawn(40, seed=1)).astype(np.complex64)
+    assert numbers_of(array, array.conj(), array.real, array.astype(np.complex128)) == [0, 1, 2, 0]
