@@ -49,7 +49,7 @@ def _outside(path: Path) -> list[str]:
     return sorted(
         {
             entry.value
-            for tensor in onnx_tensors(proto.graph)
+            for tensor in model_tensors(proto)
             for entry in tensor.external_data
             # A text that isn't UTF-8 is given as bytes.
             if entry.key == "location" and isinstance(entry.value, str) and not path_problem(entry.value)
@@ -104,7 +104,7 @@ def place_model(path: Path, destination: Path) -> None:
         for index, file in enumerate(others)
     }
     proto = read_proto(main)
-    for tensor in onnx_tensors(proto.graph):
+    for tensor in model_tensors(proto):
         for entry in tensor.external_data:
             if entry.key == "location":
                 entry.value = names[Path(entry.value).as_posix()]
@@ -115,9 +115,15 @@ def place_model(path: Path, destination: Path) -> None:
     return None
 
 
+def model_tensors(proto: Any) -> Iterator[Any]:
+    """All tensors that a ModelProto holds, those of its own functions, too."""
+    for part in (proto.graph, *proto.functions):
+        yield from onnx_tensors(part)
+
+
 def onnx_tensors(graph: Any) -> Iterator[Any]:
-    """All tensors that a GraphProto holds: initializers, constants, and those of subgraphs."""
-    yield from graph.initializer
+    """All tensors that a GraphProto or a FunctionProto holds: initializers, constants, and those of subgraphs."""
+    yield from getattr(graph, "initializer", ())
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("t"):

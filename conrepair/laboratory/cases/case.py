@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx.external_data_helper import uses_external_data
 
-from conrepair.formats.models.identity import model_sha256, onnx_tensors
+from conrepair.formats.models.identity import model_sha256, model_tensors
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.tensor_spec import numpy_dtype
 from conrepair.ground.data.tensors import opened_arrays
@@ -135,7 +135,7 @@ def read(folder: Path) -> Case:
         raise DataError(f"{folder} holds no case that can be read: {error}. Copy the whole folder again.") from error
     except Exception as error:  # Protobuf's own type, which it doesn't always export
         raise DataError(f"{folder / MODEL} is no ONNX model: {error}. Copy the whole folder again.") from error
-    if any(map(uses_external_data, onnx_tensors(model.graph))):
+    if any(map(uses_external_data, model_tensors(model))):
         raise DataError(f"{folder / MODEL} reads weights from another file, which a case never does. Don't use it.")
     _check(told, folder)
     stored = opened_arrays(folder / INPUTS) if told["inputs"] else {}

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from conrepair.formats.models.identity import model_files, onnx_tensors
+from conrepair.formats.models.identity import model_files, model_tensors, onnx_tensors
 from conrepair.formats.models.model import Description, Model, short_text
 from conrepair.formats.models.runnable import loading
 from conrepair.formats.onnx.load.proto_file import inner_graphs, nodes_of, opset_of, read_proto
@@ -50,7 +50,7 @@ def read_valid(model: Model) -> onnx.ModelProto:
     path = Path(model.path)
     with loading(model, "an ONNX model"):
         proto = read_proto(path)
-        outside = any(tensor.external_data for tensor in onnx_tensors(proto.graph))
+        outside = any(tensor.external_data for tensor in model_tensors(proto))
         linked = [file for file in model_files(path)[1:] if file.is_symlink()] if outside else []
         if not linked:
             onnx.checker.check_model(model.path)

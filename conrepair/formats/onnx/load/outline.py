@@ -7,7 +7,7 @@ from pathlib import Path
 
 import onnx
 
-from conrepair.formats.models.identity import onnx_tensors
+from conrepair.formats.models.identity import model_tensors
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.outline import Outline, lacking
 from conrepair.formats.models.runnable import loading
@@ -61,7 +61,7 @@ def check(model: Model, found: Outline | None) -> None:
 
 def _without_data(path: Path, proto: onnx.ModelProto) -> Iterator[str]:
     """Files that weights are in and that aren't there, with what lies there in their place."""
-    entries = [entry for tensor in onnx_tensors(proto.graph) for entry in tensor.external_data]
+    entries = [entry for tensor in model_tensors(proto) for entry in tensor.external_data]
     names = dict.fromkeys(entry.value for entry in entries if entry.key == "location")
     absent = [
         name for name in names if isinstance(name, str) and not path_problem(name) and not _is_there(path, name)
