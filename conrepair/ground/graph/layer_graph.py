@@ -26,11 +26,19 @@ Array = npt.NDArray[Any]
 
 
 def _is_alike(one: Array, two: Array) -> bool:
-    """Whether as many numbers are the same in half precision; most differ at the first ones."""
+    """Whether as many numbers are the same to half precision's digits; most differ at the first ones."""
     flat = one.reshape(-1), two.reshape(-1)
     with np.errstate(over="ignore"):
         blocks = ([item[begin : begin + _BLOCK] for item in flat] for begin in range(0, one.size, _BLOCK))
-        return all(len({item.astype(np.float16).tobytes() for item in block}) == 1 for block in blocks)
+        return all(len(set(map(_digits, block, [block[0]] * 2))) == 1 for block in blocks)
+
+
+def _digits(block: Array, of: Array) -> bytes:
+    """Numbers in half precision, where the largest of others is 1: none is beyond it, few are too small for it."""
+    sizes = np.abs(of.astype(np.float64))
+    exponent = np.frexp(sizes.max(initial=0, where=np.isfinite(sizes)))[1]
+    scaled: Array = np.ldexp(block.astype(np.float64), -exponent)
+    return scaled.astype(np.float16).tobytes()
 
 
 @dataclass(frozen=True)

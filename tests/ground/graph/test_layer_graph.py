@@ -132,3 +132,18 @@ def test_repeated_are_nodes_of_equal_numbers_whatever_these_are_called() -> None
     tensors = {name: Tensor(name, (2, 2), "float32") for name in ("x", "y0", "y1", "y2")}
     graph = LayerGraph(("x",), ("y0", "y1", "y2"), tensors, tuple(nodes))
     assert graph.repeated == {"y0": ("y0", "y2"), "y2": ("y0", "y2")}
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-3, 1.0, 1e9])
+def test_numbers_are_of_another_layer_at_any_size(size: float) -> None:
+    """Half precision's digits tell, and not its range."""
+    drawn = np.random.default_rng(0).standard_normal((3, 50)) * size
+    parameters = (
+        {"weight": Parameter("w", item.shape, "float32", lambda item=item: item.astype(np.float32))}
+        for item in drawn[:2]
+    )
+    nodes = [
+        Node(str(index), str(index), "Add", "Add", ("x",), ("y",), {}, held) for index, held in enumerate(parameters)
+    ]
+    graph = LayerGraph(("x",), ("y",), {}, tuple(nodes))
+    assert [graph.holder(item) for item in drawn] == ["0", "1", None]
