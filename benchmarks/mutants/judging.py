@@ -25,7 +25,6 @@ MODULES = (
     "conrepair/verdicts/evaluate/pairing.py",
     "conrepair/verdicts/evaluate/whole_numbers.py",
     "conrepair/verdicts/evaluate/run.py",
-    "conrepair/verdicts/evaluate/run.py",
     # Which piece is said to be at fault, and whether anything is.
     "conrepair/diagnosis/localization/run/measurement.py",
     "conrepair/diagnosis/localization/run/reference.py",
@@ -41,10 +40,8 @@ MODULES = (
     "conrepair/diagnosis/localization/align/alignment.py",
     "conrepair/diagnosis/localization/align/matching.py",
     "conrepair/diagnosis/localization/align/refinement.py",
-    "conrepair/diagnosis/localization/align/matching.py",
     "conrepair/diagnosis/localization/align/compensating.py",
     "conrepair/diagnosis/localization/align/settling.py",
-    "conrepair/diagnosis/localization/align/compensating.py",
     # Which edits are taken, and whether what comes out is delivered.
     "conrepair/diagnosis/localization/run/alone.py",
     "conrepair/diagnosis/localization/numbers/pairing.py",

@@ -190,7 +190,7 @@ class Cluster:
             if isinstance(error, self._dask.scheduler.KilledWorker):
                 return there.nothing(_killed(error))
             if isinstance(error, ImportError):
-                words = f"a worker lacks conrepair: {error}"
+                words = f"a worker lacks this conrepair, or has it in another release: {error}"
                 return there.nothing(Failure(NO_LIBRARY, type(error).__name__, words))
             raise
         finally:

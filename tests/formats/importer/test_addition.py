@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx_cases import check, random
 
-from conrepair import importer
+from conrepair.formats import importer
 from conrepair.formats.importer.addition import add
 
 SHAPES = [
