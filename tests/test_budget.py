@@ -54,6 +54,12 @@ def test_lines_with_code() -> None:
     assert count <= BUDGET["lines-with-code"], f"{count} lines with code: remove what the change makes unnecessary"
 
 
+@pytest.mark.parametrize(("storey", "most"), BUDGET["lines-of-a-storey"].items())
+def test_lines_of_a_storey(storey: str, most: int) -> None:
+    count = sum(map(_lines_with_code, (PACKAGE / storey).rglob("*.py")))
+    assert count <= most, f"{count} lines with code in {storey}/: remove what the change makes unnecessary"
+
+
 def test_files_of_a_folder() -> None:
     for folder in {path.parent for path in PACKAGE.rglob("*.py")}:
         name = folder.relative_to(PACKAGE).as_posix()
