@@ -169,9 +169,8 @@ def look(folder: Path, subjects: list[Subject], contents: list[str], settings: S
         contents: SHA-256 of their files, by which the result is kept.
         settings: Which stages, and how.
     """
-    from conrepair.application.jobs.description import (
-        check_unchanged,  # the process that waits for this has no need of both
-    )
+    # The process that waits for this has no need of these.
+    from conrepair.application.jobs.description import check_unchanged
     from conrepair.application.pipeline.stages.looked import look_at
 
     subjects = [replace(item, sha256=known) for item, known in zip(subjects, contents, strict=True)]

@@ -200,6 +200,7 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
     source, config, tasks = item.source, item.on, dict[str, Task]()
     if source is None or item.problem is not None:
         return {}
+    name = item.name if state.limit is None else f"{item.name}, first inputs"
     first = item.kind == "reference" and config == backends_of(subject, source)[0]
     prepared = state.prepared.get((item.made, config.label))
     if isinstance(prepared, Problem):
@@ -211,13 +212,13 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
     if source is None:
         return {}
     if source.model.framework == RECORDED:
-        return {"run": _recorded_task(state, subject, item.name, source)}
+        return {"run": _recorded_task(state, subject, name, source)}
     try:
         request = execution_of(state, subject, source, config)
         request = dataclasses.replace(request, other_batches=item.kind == "target" and state.limit is None)
         if config.name in COMPILERS and config.in_release is None:
             build = compile_task(
-                f"{item.name}, build",
+                f"{name}, build",
                 source.model,
                 config,
                 request.options,
@@ -231,7 +232,7 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
     except ConrepairError as error:
         item.problem = Problem.of(error)
         return {}
-    tasks["run"] = _execution_task(state, item.name, source, request, tasks.get("build"))
+    tasks["run"] = _execution_task(state, name, source, request, tasks.get("build"))
     if first:
         second = dataclasses.replace(
             request,
@@ -239,7 +240,7 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
             options={"second_opinion": True},
             limit=state.limit or _SECOND_OPINION_SAMPLES,
         )
-        tasks["second"] = _execution_task(state, f"{item.name}, second opinion", source, second)
+        tasks["second"] = _execution_task(state, f"{name}, second opinion", source, second)
     return tasks
 
 

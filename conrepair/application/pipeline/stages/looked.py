@@ -135,28 +135,20 @@ def _by_first_inputs(state: RunState) -> Looked | None:
     Returns:
         None where more inputs are to be run.
     """
-    few, done = state.settings.few, state.scheduler.results
+    few = state.settings.few
     if state.settings.metrics or not all(_takes_more(state, subject) for subject in state.subjects):
         return None
-    before = {*done}
-    state.limit = few
-    executed = execute(state, state.subjects)
+    executed = execute(dataclasses.replace(state, limit=few), state.subjects)
     rows, pairs = evaluate(state.settings, executed, state.datasets)
-    found = None
-    if all(map(_is_far_off, rows)):
-        if _measure_rounding(state, executed, rows):
-            rows, pairs = evaluate(state.settings, executed, state.datasets)
-        if all(map(_is_far_off, rows)):
-            found = _looked(state, executed, rows, pairs)
-    state.limit = None
-    for name in done.keys() - before:
-        done[f"{name}, first inputs"] = done.pop(name)
-    if found is None:
+    if all(map(_is_far_off, rows)) and _measure_rounding(state, executed, rows):
+        rows, pairs = evaluate(state.settings, executed, state.datasets)
+    if not all(map(_is_far_off, rows)):
         return None
     count = max(subject.dataset.count for subject in state.subjects if subject.dataset is not None)
     words = (
         f"the first {few} of {count} inputs say enough, so the others weren't run: --samples {count} runs them all"
     )
+    found = _looked(state, executed, rows, pairs)
     return dataclasses.replace(found, notes=(*found.notes, words))
 
 
