@@ -8,7 +8,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping, Set
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 import numpy as np
 
@@ -30,8 +30,7 @@ def plain(value: Any) -> Any:
 def _parts(value: Any) -> Any:
     """What JSON has of something that it lacks itself."""
     if dataclasses.is_dataclass(value):
-        kind: Any = type(value)
-        return dict(zip(_fields(kind), map(functools.partial(getattr, value), _fields(kind)), strict=True))
+        return {name: getattr(value, name) for name in _fields(cast(Any, type(value)))}
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, Mapping):
