@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
+from conrepair.ground.data.following import reached
 from conrepair.ground.equations.expression import ALL, Expression, Term, computed, names_in
 from conrepair.ground.onnx_graphs.building import axes_of
 from conrepair.ground.onnx_graphs.defaults import defaults_of
@@ -94,15 +95,13 @@ def matched(expression: Expression, root: onnx_ir.Node, opset: int, *, real: boo
 
 def _nodes(root: onnx_ir.Node, ends: set[onnx_ir.Value]) -> Mapping[onnx_ir.Node, None]:
     """A node and those behind it, up to tensors that aren't computed of others, or end it."""
-    found: dict[onnx_ir.Node, None] = {}
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        found.setdefault(node)
+
+    def makers(node: onnx_ir.Node) -> list[onnx_ir.Node]:
         read = [value for value in node.inputs if value not in ends and constant_of(value) is None]
-        makers = [value.producer() for value in reversed(read) if value is not None]
-        waiting += [maker for maker in makers if maker is not None]
-    return found
+        found = [value.producer() for value in reversed(read) if value is not None]
+        return [maker for maker in found if maker is not None]
+
+    return reached([root], makers)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 import onnx
 import onnx_ir
@@ -14,6 +13,7 @@ from conrepair.formats.onnx.load.proto_file import inner_graphs
 from conrepair.formats.onnx.read.file import unheld
 from conrepair.formats.onnx.read.source import OnnxSource, operands
 from conrepair.ground.graph.layer_graph import Array
+from conrepair.ground.runtime.words import free_name
 
 _SMALL = 1024  # bytes; some kernels want their axes and shapes inside the model
 _NOWHERE = 1 << 40  # bytes; where no file has anything, so that reading it fails rather than giving other numbers
@@ -61,11 +61,11 @@ def cut(
         ValueError: if one depends on an input of the graph that isn't fed.
     """
     nodes, read = _needed(source, set(fed), wanted)
-    computed = {value.name for node in nodes for value in node.outputs}
+    computed = {value.name for node in nodes for value in node.outputs if value.name}
     taken = computed | source.values.keys()
     feeds = {}
     for name in (name for name in fed if name in read):
-        feeds[name] = _free_name(name, taken) if name in computed else name
+        feeds[name] = free_name(f"{name}/fed", taken, "") if name in computed else name
     renamed = {old: new for old, new in feeds.items() if old != new}
     weights = [value for name in read if name not in feeds and (value := source.graph.initializers.get(name))]
     graph = onnx.GraphProto(name="piece")
@@ -113,10 +113,6 @@ def _branches(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield attribute.g
         for inner in attribute.g.node:
             yield from _branches(inner)
-
-
-def _free_name(name: str, taken: Collection[str | None]) -> str:
-    return next(new for number in count() if (new := f"{name}/fed{number or ''}") not in taken)
 
 
 def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
