@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from conrepair.ground.metrics.tensors import blocks
 
 Array = npt.NDArray[Any]
 
@@ -22,7 +24,6 @@ _ALIKE = 1e-5  # relative: sketches of arrays that are worth a look at each numb
 _TYPED = 4.0
 """Roundings of float32 that a number may be off by that's written as text, or computed of such."""
 _SOME = 2**16  # numbers of an array that its sketch is of
-_BLOCK = 2**16  # numbers of an array that are looked at together
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Numbers:
         sketch, met = _sketch(array), self._met[array.shape or (1,)]
         among = [item for item in met if _is_alike(sketch, item[1])]
         for number, _, other in among:
-            if all(_are_equal(*pair) for pair in _blocks(array, other.load())):
+            if all(_are_equal(*pair) for pair in blocks(array, other.load())):
                 return number
         for number, _, other in among:
             off = _apart(stored, other) if other is self._stored[number] else None
@@ -119,23 +120,14 @@ class Numbers:
         return len(self._stored) - 1
 
 
-def _blocks(*arrays: Array) -> Iterator[list[Array]]:
-    """Numbers of several arrays of one shape, so many at a time."""
-    if all(array.flags.f_contiguous for array in arrays):
-        arrays = tuple(array.T for array in arrays)
-    flat = [array.reshape(-1) if array.flags.c_contiguous else array.flat for array in arrays]
-    for begin in range(0, arrays[0].size, _BLOCK):
-        yield [np.asarray(item[begin : begin + _BLOCK]) for item in flat]
-
-
 def _apart(stored: Stored, other: Stored) -> float | None:
     """By how much two arrays differ, relative to the largest number; None if that's more than rounding."""
     both = stored, other
     arrays = [item.load() for item in both]
     sizes = [array if item.size is None else item.size() for item, array in zip(both, arrays, strict=True)]
     most, furthest, largest = max(stored.roundings, other.roundings), 0.0, 0.0
-    for blocks in _blocks(*arrays, *sizes):
-        one, two, *summed = (block.astype(np.float64) for block in blocks)
+    for parts in blocks(*arrays, *sizes):
+        one, two, *summed = (part.astype(np.float64) for part in parts)
         with np.errstate(invalid="ignore"):
             off, same = np.abs(one - two), _same(one, two)
             near = np.isfinite(off) & (off <= most * _UNIT * np.maximum(*map(np.abs, summed)))

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.ground.data.tensor_spec import Quantization
+from conrepair.ground.data.following import reached
+from conrepair.ground.data.tensor_spec import Quantization, numpy_dtype
 from conrepair.ground.graph.attributes import Attributed
+from conrepair.ground.metrics.tensors import blocks
 from conrepair.ground.operators.record import Attribute
 
 __all__ = ["FEW_BITS", "Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor", "without_sizes"]
 
 FEW_BITS = {"int8", "uint8", "int16", "uint16"}
 """Integers that stand for real numbers on a grid which ends."""
-_BLOCK = 2**16  # numbers that are looked at together
 _OF_SIZES = {"Shape", "Size", "Rank"}  # they read how large a tensor is, and none of its values
 
 Array = npt.NDArray[Any]
@@ -27,18 +28,15 @@ Array = npt.NDArray[Any]
 
 def _is_alike(one: Array, two: Array) -> bool:
     """Whether as many numbers are the same to half precision's digits; most differ at the first ones."""
-    flat = one.reshape(-1), two.reshape(-1)
     with np.errstate(over="ignore"):
-        blocks = ([item[begin : begin + _BLOCK] for item in flat] for begin in range(0, one.size, _BLOCK))
-        return all(len(set(map(_digits, block, [block[0]] * 2))) == 1 for block in blocks)
+        return all(len(set(map(_digits, block, [block[0]] * 2))) == 1 for block in blocks(one, two))
 
 
 def _digits(block: Array, of: Array) -> bytes:
     """Numbers in half precision, where the largest of others is 1: none is beyond it, few are too small for it."""
     sizes = np.abs(of.astype(np.float64))
     exponent = np.frexp(sizes.max(initial=0, where=np.isfinite(sizes)))[1]
-    scaled: Array = np.ldexp(block.astype(np.float64), -exponent)
-    return scaled.astype(np.float16).tobytes()
+    return bytes(np.ldexp(block.astype(np.float64), -exponent).astype(np.float16))
 
 
 @dataclass(frozen=True)
@@ -262,6 +260,16 @@ class LayerGraph:
                 found |= dict.fromkeys(names, names)
         return found
 
+    @cached_property
+    def weights_up_to(self) -> Mapping[str, int]:
+        """The bytes of the weights that are read up to each tensor, in the order of the nodes."""
+        found, total = {}, 0
+        for node in self.nodes:
+            for item in node.parameters.values():
+                total += math.prod(item.shape) * (item.bits or 8 * numpy_dtype(item.dtype).itemsize) // 8
+            found.update(dict.fromkeys(node.outputs, total))
+        return found
+
     def holder(self, array: Array) -> str | None:
         """The last layer that has the real numbers of an array, also in half precision or with axes of length 1."""
         own = [(node.layer, item) for node in self.nodes for item in node.parameters.values()]
@@ -307,14 +315,14 @@ class LayerGraph:
             In the graph's order.
         """
         known = begin if isinstance(begin, Set) else frozenset(begin)
-        found: set[int] = set()
-        waiting = list(end)
-        while waiting:
-            place = self._places.get(waiting.pop())
-            if place is not None and place not in found:
-                found.add(place)
-                waiting.extend(name for name in self.nodes[place].inputs if name and name not in known)
-        return tuple(self.nodes[place] for place in sorted(found))
+
+        def computing(names: Iterable[str]) -> list[int]:
+            return [self._places[name] for name in names if name in self._places]
+
+        def feeding(place: int) -> list[int]:
+            return computing(name for name in self.nodes[place].inputs if name and name not in known)
+
+        return tuple(self.nodes[place] for place in sorted(reached(computing(end), feeding)))
 
     def nearest(self, tensors: Iterable[str], *, forward: bool = False) -> Iterator[Node]:
         """The nodes that some tensors are computed from, or those that are computed from them, the nearest first.

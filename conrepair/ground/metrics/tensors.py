@@ -24,6 +24,7 @@ _SAFE_EXPONENT = 400
 """Peaks between 2**-400 and 2**400 can be squared and summed in float64 without rescaling."""
 
 _HALF_OF_INT64 = 32
+_BLOCK = 1 << 16  # numbers that are looked at together
 
 _Float64 = npt.NDArray[np.float64]
 
@@ -387,6 +388,20 @@ def row_chunks(shape: tuple[int, ...]) -> Iterator[slice]:
     rows = max(1, CHUNK_ELEMENTS // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], rows):
         yield slice(start, start + rows)
+
+
+def blocks(*arrays: npt.NDArray[Any]) -> Iterator[list[npt.NDArray[Any]]]:
+    """Numbers of several arrays of as many, some at a time: of arrays that are mapped, no more is read.
+
+    Args:
+        arrays: In one order, of whichever shapes and types; where it's the first axis that runs fastest in all of
+            them, numbers come in that order.
+    """
+    if all(array.flags.f_contiguous for array in arrays):
+        arrays = tuple(array.T for array in arrays)
+    flat = [array.reshape(-1) if array.flags.c_contiguous else array.flat for array in arrays]
+    for begin in range(0, arrays[0].size, _BLOCK):
+        yield [np.asarray(item[begin : begin + _BLOCK]) for item in flat]
 
 
 def _matrix(samples: npt.NDArray[Any]) -> _Float64:

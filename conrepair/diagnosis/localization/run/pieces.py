@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from conrepair.formats.networks.network import Network, Segment
-from conrepair.ground.data.tensor_spec import numpy_dtype
-from conrepair.ground.graph.layer_graph import Array, LayerGraph
+from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.runtime.errors import InferenceError
 from conrepair.ground.runtime.processes.memory import return_freed
 from conrepair.ground.runtime.shown.heartbeat import far
@@ -150,7 +148,7 @@ def _groups(network: Network, wanted: Sequence[str]) -> Iterator[tuple[str, ...]
     tensors = network.graph.tensors
     largest = max((tensor.nbytes or 0 for tensor in tensors.values()), default=0)
     sizes = {name: tensors[name].nbytes for name in sorted(wanted, key=network.graph.order.__getitem__)}
-    held = _weights_up_to(network.graph)
+    held = network.graph.weights_up_to
     before = 0
     named = [(name, largest if size is None else size) for name, size in sizes.items()]
     for group in packed(named, max(largest, _LEAST)):
@@ -163,17 +161,7 @@ def _groups(network: Network, wanted: Sequence[str]) -> Iterator[tuple[str, ...]
 
 def _is_held(network: Network) -> bool:
     """Whether a network has so few weights that its segments may be held."""
-    return max(_weights_up_to(network.graph).values(), default=0) <= _WEIGHTS
-
-
-def _weights_up_to(graph: LayerGraph) -> Mapping[str, int]:
-    """The bytes of the weights that are read up to each tensor, in the graph's order."""
-    found, total = {}, 0
-    for node in graph.nodes:
-        for item in node.parameters.values():
-            total += math.prod(item.shape) * (item.bits or 8 * numpy_dtype(item.dtype).itemsize) // 8
-        found.update(dict.fromkeys(node.outputs, total))
-    return found
+    return max(network.graph.weights_up_to.values(), default=0) <= _WEIGHTS
 
 
 def packed(items: Iterable[tuple[_Item, int]], limit: int) -> Iterator[tuple[_Item, ...]]:
