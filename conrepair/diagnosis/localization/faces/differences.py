@@ -449,8 +449,7 @@ def _compared(source: Parameter, target: Parameter, region: Region) -> Parameter
     both = source.numpy, target.numpy
     if both not in region.differences:
         region.differences[both] = compare_parameters(source, target)
-    found: ParameterDifference | None = region.differences[both]
-    return found
+    return region.differences[both]
 
 
 def _as_it_is(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from conrepair.diagnosis.localization.align.layout import Layout
 from conrepair.diagnosis.localization.align.matching import Pair
 from conrepair.diagnosis.localization.numbers import naming
 from conrepair.ground.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.ground.metrics.running_error import relative_l2
+
+if TYPE_CHECKING:
+    from conrepair.diagnosis.localization.faces.numbers.parameters import ParameterDifference
 
 __all__ = ["Cuts", "Region", "Side", "error_in", "left_of", "region_of", "side"]
 
@@ -95,7 +98,9 @@ class Region:
     constants: Mapping[str, Array] = field(default_factory=dict)
     trial: Trial = _untried
     value: Callable[[str], Array | None] = _unknown
-    differences: dict[tuple[Callable[[], Array], ...], Any] = field(default_factory=dict, compare=False, repr=False)
+    differences: dict[tuple[Callable[[], Array], ...], ParameterDifference | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def starts_at_input(self) -> bool:
