@@ -7,6 +7,7 @@ compilers and converters, whose results are kept; and a look whose worker died, 
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 import time
 from collections import defaultdict
@@ -49,7 +50,7 @@ class _Calls:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._numbers = folder, itertools.count()
         self.results: dict[str, Result] = {}
         self.seconds: dict[str, float] = defaultdict(float)
 
@@ -75,7 +76,7 @@ class _Calls:
 
     def _done(self, task: Task) -> Result:
         started, words = time.perf_counter(), words_since(self._folder)
-        folder = self._folder / str(len(self.results))
+        folder = self._folder / str(next(self._numbers))
         try:
             arguments = task.payload(entries_of(task, self.results))
             task.prepare()
