@@ -36,7 +36,7 @@ def load_mapped(path: Path, folder: Path | None = None) -> tuple[onnx_ir.Model, 
     border = plain_border(light)
     model: onnx_ir.Model = onnx_ir.from_proto(light)
     _replace_tensors(model, lambda tensor: _in_memory(tensor, mapped))
-    set_base_dir(model.graph, path.parent if folder is None else folder)
+    _set_folder(model, path.parent if folder is None else folder)
     return model, border
 
 
@@ -56,8 +56,14 @@ def load_plain(path: Path) -> tuple[onnx_ir.Model, Border]:
     for value in model.graph.initializers.values():
         value.const_value = _in_own_file(value.const_value, path)
     _replace_tensors(model, lambda tensor: _in_memory(tensor, mapped))
-    set_base_dir(model.graph, path.parent)
+    _set_folder(model, path.parent)
     return model, border
+
+
+def _set_folder(model: onnx_ir.Model, folder: Path) -> None:
+    """Let data outside a file be looked for in its folder, those of its own functions' constants, too."""
+    for graph in (model.graph, *(function.graph for function in model.functions.values())):
+        set_base_dir(graph, folder)
 
 
 def unheld(tensor: Any) -> Any:

@@ -12,7 +12,7 @@ import onnx_networks
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from conrepair.formats.onnx.read.file import load_mapped
+from conrepair.formats.onnx.read.file import load_mapped, load_plain
 
 VALUES = np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32)
 
@@ -73,6 +73,19 @@ def test_the_same_model(tmp_path: Path) -> None:
     for model in (expected, loaded):
         model.graph.name = "g"
     assert onnx_ir.to_proto(loaded).SerializeToString() == onnx_ir.to_proto(expected).SerializeToString()
+
+
+def test_a_function_has_numbers_outside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proto = onnx.load(written(tmp_path / "model.onnx"))
+    constant = proto.functions[0].node[0].attribute[0].t
+    (tmp_path / "weights").write_bytes(constant.raw_data)
+    onnx.external_data_helper.set_external_data(constant, "weights", 0, len(constant.raw_data))
+    constant.ClearField("raw_data")
+    (tmp_path / "outside.onnx").write_bytes(proto.SerializeToString())
+    monkeypatch.chdir("/")
+    for load in (load_mapped, load_plain):
+        (function,) = load(tmp_path / "outside.onnx")[0].functions.values()
+        np.testing.assert_array_equal(function.graph.node(0).attributes["value"].as_tensor().numpy(), 3 * VALUES)
 
 
 def test_the_arrays_outlive_the_model(tmp_path: Path) -> None:
