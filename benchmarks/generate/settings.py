@@ -81,7 +81,10 @@ def read(case: Case, support: Support) -> tuple[Case, str | None]:
         unread = [
             place for place, item in enumerate(case.inputs) if item is not None and place >= len(setting.inputs)
         ]
-        refusal = f"input {unread[0]} isn't read" if unread else None
+        if unread:
+            refusal = f"input {unread[0]} isn't read"
+        elif any(case.outputs[len(setting.outputs) :]):
+            refusal = f"output {len(setting.outputs)} isn't computed"
     asked = [mine or own for mine, own in itertools.zip_longest(setting.inputs, case.inputs)]
     return replace(case, inputs=tuple(asked)), refusal
 
