@@ -123,12 +123,10 @@ def convert(options: Convert) -> Converted:
     Raises:
         ConrepairError: if there's no route, or nothing came of it.
     """
-    from conrepair.application.pipeline.settings import conversion_settings
-    from conrepair.application.pipeline.single import conversion_of, convert_model
+    from conrepair.application.pipeline.single import convert_model, request_of
 
     with _Opened(options) as opened:
-        subject, notes = conversion_of(options, opened.given)
-        done = opened.kept(convert_model(subject, conversion_settings(options), opened.session, notes))
+        done = opened.kept(convert_model(request_of(options, opened.given), opened.session))
     if options.output is not None:
         done.save(options.output)
     return done
@@ -168,17 +166,15 @@ def execute(options: Execute) -> Executed:
     Raises:
         ConrepairError: if it can't be run.
     """
-    from conrepair.application.pipeline.options import backend_of
-    from conrepair.application.pipeline.single import execute_model, execution_of
+    from conrepair.application.pipeline.settings import backend_of
+    from conrepair.application.pipeline.single import execute_model, request_of
 
     backend = options.backend
     if options.tvm is not None and backend != "tvm":
         raise UsageError(f"tvm is given, and the backend is {backend}. Give backend='tvm', or leave tvm out.")
     chosen = backend_of(options, options.tvm or {})
     with _Opened(options) as opened:
-        subject, notes = execution_of(options, chosen, opened.given)
-        done = execute_model(subject, opened.session, notes, timeout=options.timeout, steps=options.steps)
-        return opened.kept(done)
+        return opened.kept(execute_model(request_of(options, opened.given, chosen), opened.session))
 
 
 @takes(Inputs)
@@ -193,16 +189,18 @@ def inputs(options: Inputs) -> dict[str, npt.NDArray[Any]]:
     """
     import numpy as np
 
-    from conrepair.application.pipeline.single import check_inputs_file, inputs_of, model_inputs, save_inputs
+    from conrepair.application.pipeline.single import inputs_file, model_inputs, request_of
+    from conrepair.ground.intake.data import write_arrays
 
-    if options.output is not None:
-        check_inputs_file(Path(options.output).absolute(), force=False)
+    output = None if options.output is None else inputs_file(Path(options.output).absolute())
+    if output is not None:
+        output.check(force=False)
     with _Opened(options) as opened:
-        subject, notes = inputs_of(options, opened.given)
-        arrays, _ = model_inputs(subject, opened.session, notes, timeout=options.timeout)
+        arrays, _ = model_inputs(request_of(options, opened.given), opened.session)
         arrays = {name: np.array(array) for name, array in arrays.items()}
-    if options.output is not None:
-        save_inputs(arrays, Path(options.output).absolute())
+    if output is not None:
+        with output.write() as temporary:
+            write_arrays(temporary, arrays)
     return arrays
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from conrepair.application.pipeline.options import slug
+from conrepair.application.pipeline.subject import slug
 from conrepair.application.report.console import print_result
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.saved import result_text

@@ -29,7 +29,7 @@ from conrepair.application.pipeline.compiling import check_options
 from conrepair.application.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
 from conrepair.application.pipeline.plan import Goal
 from conrepair.application.pipeline.recipes import default_recipe, recipe_from_config
-from conrepair.application.pipeline.settings import BackendChoice, LayerSettings, RepairSettings, Settings, Stages
+from conrepair.application.pipeline.settings import BackendChoice, Settings, Stages
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import Place, Problem
 from conrepair.application.verbs.generate import Generate
@@ -112,18 +112,22 @@ def settings_of(config: AuditConfig, base: Path) -> Settings:
     own = config.metrics
     layers, ranked = config.localize.model_dump(exclude={"suspiciousness", "when"}), config.localize.suspiciousness
     repair = config.repair.model_dump(exclude={"edits"})
-    wanted = {name: repair.pop(name) for name in ("targets", "conversions", "advice_seconds")}
     edits = None if config.repair.edits is None else frozenset(config.repair.edits)
     suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
     return Settings(
-        tolerance=Tolerance(**config.tolerance.told),
         max_drop=config.tolerance.max_drop,
         metrics=loaded(metrics("$.metrics.functions", own.functions), base, trust=own.trust),
-        layers=LayerSettings(
-            when=config.localize.when,
-            options=Options(latent_counts=layers.pop("latent"), suspiciousness=suspicious, **layers),
+        layers=Options(
+            tolerance=Tolerance(**config.tolerance.told),
+            latent_counts=layers.pop("latent"),
+            suspiciousness=suspicious,
+            **layers,
         ),
-        repair=RepairSettings(**wanted, options=RepairOptions(**repair, edits=edits)),
+        when=config.localize.when,
+        repair_targets=repair.pop("targets"),
+        repair_conversions=repair.pop("conversions"),
+        advice_seconds=repair.pop("advice_seconds"),
+        repair=RepairOptions(**repair, edits=edits),
         stages=Stages(**config.stages.model_dump()),
         top_k=config.top_k,
         seconds=config.limits.seconds,

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.datasets import dataset_for, fewer_in_words, fitting_count
 from conrepair.application.pipeline.declared_inputs import input_specs
-from conrepair.application.pipeline.options import fitting_recipe, names_of, recipe_of
-from conrepair.application.pipeline.run import run_models
-from conrepair.application.pipeline.settings import LIBRARIES, Settings, answer_settings, layer_settings
-from conrepair.application.pipeline.subject import Subject
+from conrepair.application.pipeline.recipes import fitting_recipe, recipe_of
+from conrepair.application.pipeline.run import Request, run_models
+from conrepair.application.pipeline.settings import LIBRARIES, verb_settings
+from conrepair.application.pipeline.subject import Subject, names_of
 from conrepair.application.report.folder import check_folder
-from conrepair.application.report.result import AuditResult, LocalizedStep, RunKind
+from conrepair.application.report.result import AuditResult, LocalizedStep
 from conrepair.application.report.results import Compared, Localized, Repaired
 from conrepair.application.verbs.options import Compare, Localize, Repair
 from conrepair.diagnosis.localization.result import attribute_steps
@@ -38,47 +36,22 @@ _WELL_FORMED = "well-formed"  # folder of a copy of the target
 _AT_ONCE = 16  # samples, where layers have another number
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """Two files, models on the way, what they're fed, and what's done with them.
-
-    Attributes:
-        source: The model that is right.
-        target: Its conversion, or a folder that `build` wrote.
-        between: Models on the way, in order.
-        data: File or folder of what they're fed; None where that's drawn.
-        subjects: The models that a run looks at, the source first.
-        settings: Which stages, and how.
-        asked: What was asked for, as JSON, for the record.
-        notes: What a person should know already.
-    """
-
-    source: Path
-    target: Path
-    between: tuple[Path, ...]
-    data: Path | None
-    subjects: tuple[Subject, ...]
-    settings: Settings
-    asked: Mapping[str, Any]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def compiled(self) -> bool:
-        """Whether the target is a build."""
-        return is_build(self.target)
-
-    @property
-    def inputs(self) -> tuple[Path, ...]:
-        """What is read, and never written to."""
-        return self.source, *self.between, self.target, *(() if self.data is None else (self.data,))
-
-
 def is_build(path: Path) -> bool:
     """Whether a folder is a build of TVM."""
     return (path / BUILD).is_file()
 
 
-def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown: bool = False) -> Pair:
+def repair_folder(output: str | None, target: Path) -> Path:
+    """Where a repaired model goes: a search of minutes isn't thrown away because nobody named a folder.
+
+    Args:
+        output: That was named.
+        target: Default: a folder of its name in the current one.
+    """
+    return Path(f"{fitting_name(target.stem)}-repaired" if output is None else output).absolute()
+
+
+def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown: bool = False) -> Request:
     """The models that are meant, and what is done with them; what is an object is written as a file.
 
     Args:
@@ -93,24 +66,23 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         UsageError: if a build is asked for what it hasn't.
         DataError: if the data is unusable.
     """
-    if isinstance(options, Compare):
-        settings = answer_settings(options, first=not shown)
-    else:
-        settings = layer_settings(options, first=not shown)
+    settings, compares = verb_settings(options, first=not shown), isinstance(options, Compare)
     declared, data = input_specs(options.inputs), data_file(options.data, given, limit=options.count)
-    between = getattr(options, "between", ())
-    called = ["source", *(f"between[{place}]" for place in range(len(between))), "target"]
+    between = options.between if isinstance(options, Localize) else ()
+    models = {"source": options.source}
+    models |= {f"between[{place}]": model for place, model in enumerate(between)} | {"target": options.target}
     written = [
         model_file(model, given / str(place), inputs=declared, data=data, name=name, recorded=True)
-        for place, (name, model) in enumerate(zip(called, (options.source, *between, options.target), strict=True))
+        for place, (name, model) in enumerate(models.items())
     ]
     paths = [path for path, _ in written]
     recipe, target_recipe = recipe_of(options.recipe), recipe_of(options.target_recipe)
     _check(paths, data, has_recipe=target_recipe is not None)
-    names = names_of(paths, numbered=not isinstance(options, Compare))
+    names = names_of(paths, numbered=not compares)
     usual = data is None and options.samples is None
     count = fitting_count(options.count, paths) if usual else options.count
-    asked: dict[str, Any] = {
+    batch_size, trust = options.batch_size if compares else _AT_ONCE, options.trust or all(own for _, own in written)
+    asked = {
         "source": paths[0],
         "target": paths[-1],
         "names": names,
@@ -124,8 +96,8 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         "seed": options.seed,
         "low": options.low,
         "high": options.high,
-        "batch_size": options.batch_size if isinstance(options, Compare) else _AT_ONCE,
-        "trust": options.trust or all(own for _, own in written),
+        "batch_size": batch_size,
+        "trust": trust,
     }
     dataset = dataset_for(data, options, samples=count)
     recipe, notes = fitting_recipe(names[0], dataset, recipe)
@@ -136,11 +108,11 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         Subject(
             name=name,
             origin=path,
-            trust=asked["trust"],
+            trust=trust,
             declared=() if place else declared,
             compare_with=names[0] if place else None,
             converted=place > 0,
-            batch_size=asked["batch_size"],
+            batch_size=batch_size,
             dataset=dataset,
             recipe=recipe,
         )
@@ -155,10 +127,8 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         subjects[0].backends = (LIBRARIES, named_choice("tvm", {"label": "build", "built": str(build)}, build.parent))
     elif recipe is not None and target_recipe is not None:
         subjects[-1].recipe = target_recipe
-    return Pair(
-        source=paths[0],
-        target=paths[-1],
-        between=tuple(paths[1:-1]),
+    return Request(
+        paths=tuple(paths),
         data=data,
         subjects=tuple(subjects),
         settings=settings,
@@ -193,7 +163,7 @@ def _check(paths: list[Path], data: Path | None, *, has_recipe: bool) -> None:
         raise UsageError("a build is fed as its source is, so --target-recipe has no meaning for it. Leave it out.")
 
 
-def compare_pair(pair: Pair, session: Session, *, folder: Path | None = None) -> Compared:
+def compare_pair(pair: Request, session: Session, *, folder: Path | None = None) -> Compared:
     """Run both models, and judge the target's answers.
 
     Args:
@@ -208,14 +178,10 @@ def compare_pair(pair: Pair, session: Session, *, folder: Path | None = None) ->
     place = folder and folder / name
     if place is not None:
         check_folder(place, "compare", pair.inputs)
-    asked, notes = pair.asked, pair.notes
-    run = run_models(
-        session, pair.settings, pair.subjects, name=name, folder=place, asked=asked, notes=notes, kind="compare"
-    )
-    return Compared(run=run, store=session.store.root)
+    return Compared(run=run_models(pair, session, "compare", name=name, folder=place), store=session.store.root)
 
 
-def localize_pair(pair: Pair, session: Session) -> Localized:
+def localize_pair(pair: Request, session: Session) -> Localized:
     """Name the layers in which the target stops being its source.
 
     Args:
@@ -228,18 +194,18 @@ def localize_pair(pair: Pair, session: Session) -> Localized:
     run, step = _look_into(pair, session)
     row = run.rows[-1]
     found, compared = step.localization, step.compared
-    if pair.between:
-        middle = zip(pair.between, run.rows[1:-1], strict=True)
+    if between := pair.paths[1:-1]:
+        middle = zip(between, run.rows[1:-1], strict=True)
         found = attribute_steps(
             found, [(path.name, item.localized.result) for path, item in middle], pair.target.name
         )
-    if pair.compiled:  # the run has a copy of it
+    if is_build(pair.target):  # the run has a copy of it
         compared = replace(compared, build=str(pair.target))
     row = replace(row, localized=row.localized.with_own(compared=compared, localization=found))
     return Localized(run=run.with_row(row))
 
 
-def repair_pair(pair: Pair, session: Session) -> Repaired:
+def repair_pair(pair: Request, session: Session) -> Repaired:
     """Repair the target in its own format; the first Ctrl-C ends the search with the best that was verified.
 
     Args:
@@ -249,7 +215,7 @@ def repair_pair(pair: Pair, session: Session) -> Repaired:
     Raises:
         ConrepairError: if a file can't be loaded or looked into.
     """
-    for path in (pair.source, pair.target):
+    for path in pair.paths:
         if not is_build(path) and detect_framework(path, recorded=True) == RECORDED:
             raise UsageError(
                 f"{path} holds outputs that were computed elsewhere, and a repair edits and runs models. `localize` "
@@ -261,13 +227,13 @@ def repair_pair(pair: Pair, session: Session) -> Repaired:
         try:
             run, _ = _look_into(pair, session)
         except ConrepairError as error:
-            if pair.compiled or error.exit_code != ExitCode.MODEL_LOAD:
+            if is_build(pair.target) or error.exit_code != ExitCode.MODEL_LOAD:
                 raise
             run = _look_into_copy(pair, session, error)
     return Repaired(run=run)
 
 
-def _look_into(pair: Pair, session: Session) -> tuple[AuditResult, LocalizedStep]:
+def _look_into(pair: Request, session: Session) -> tuple[AuditResult, LocalizedStep]:
     """Look at every layer of a source and what was made of it.
 
     Returns:
@@ -277,8 +243,7 @@ def _look_into(pair: Pair, session: Session) -> tuple[AuditResult, LocalizedStep
     Raises:
         ConrepairError: what kept the source or the target from being looked at (not: from being repaired).
     """
-    kind: RunKind = "repair" if pair.settings.stages.repair else "localize"
-    run = run_models(session, pair.settings, pair.subjects, asked=pair.asked, notes=pair.notes, kind=kind)
+    run = run_models(pair, session, "repair" if pair.settings.stages.repair else "localize")
     for row in (run.rows[0], run.rows[-1]):
         problem = row.localized.problem or (row.problem if row.localized.result is None else None)
         if problem is not None:
@@ -289,7 +254,7 @@ def _look_into(pair: Pair, session: Session) -> tuple[AuditResult, LocalizedStep
     return run, steps[-1]
 
 
-def _look_into_copy(pair: Pair, session: Session, error: ConrepairError) -> AuditResult:
+def _look_into_copy(pair: Request, session: Session, error: ConrepairError) -> AuditResult:
     """The same of a copy that libraries take, where the target is refused for how it's written alone.
 
     Raises:
@@ -302,9 +267,9 @@ def _look_into_copy(pair: Pair, session: Session, error: ConrepairError) -> Audi
     if not changes:
         raise error
     *others, last = pair.subjects
-    last = replace(last, origin=copy)
     asked = {**pair.asked, "target": str(copy)}
-    run, step = _look_into(replace(pair, target=copy, subjects=(*others, last), asked=asked), session)
+    subjects = (*others, replace(last, origin=copy))
+    run, step = _look_into(replace(pair, paths=(*pair.paths[:-1], copy), subjects=subjects, asked=asked), session)
     row, compared = run.rows[-1], step.compared
     model = replace(compared.target, path=str(pair.target), sha256=model_sha256(pair.target))
     repaired = row.repaired

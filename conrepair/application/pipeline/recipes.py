@@ -1,15 +1,19 @@
-"""Which preprocessing a model gets: what the configuration says, else its own."""
+"""Which preprocessing a model gets: what a verb or the configuration says, else its own."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from conrepair.application.pipeline.datasets import Dataset
 from conrepair.ground.data.feeds import image_input
 from conrepair.ground.data.pictures.named_recipes import named_recipe
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ConfigError
+from conrepair.ground.runtime.files.json_file import read_json_text, value_of
 from conrepair.ground.zoo.catalog import MODELS
 
 if TYPE_CHECKING:
@@ -80,3 +84,46 @@ def sized_recipe(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:
     if not isinstance(height, int) or not isinstance(width, int):
         height = width = _DEFAULT_PHOTO_SIZE
     return recipe.for_size(height, width)
+
+
+def recipe_of(value: str | Path | Mapping[str, Any] | Recipe | None) -> Recipe | None:
+    """A recipe as it's given: by its name, the path of a JSON file, or its fields.
+
+    Raises:
+        ConfigError: if a file can't be read, or a field isn't known.
+        DataError: if there's no recipe of that name.
+    """
+    if value is None or isinstance(value, Recipe):
+        return value
+    if isinstance(value, str | Path) and not str(value).endswith(".json"):
+        return named_recipe(str(value))
+    from conrepair.application.config.load import read_recipe
+
+    fields = _read_recipe(value) if isinstance(value, str | Path) else dict(value)
+    return named_recipe(fields) if isinstance(fields, str) else recipe_from_config(read_recipe(fields))
+
+
+def _read_recipe(path: str | Path) -> Any:
+    try:
+        return value_of(read_json_text(Path(path)))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} can't be read as a recipe: {error}. Give a recipe.json, or a name.") from error
+
+
+def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[Recipe | None, list[str]]:
+    """How a dataset's samples become tensors, and a note where nobody said it.
+
+    Args:
+        name: Of the model.
+        dataset: That it runs on.
+        recipe: That was given.
+
+    Returns:
+        None where samples are tensors already.
+    """
+    if dataset.kind != "photos":
+        return None, []
+    if recipe is not None:
+        return recipe, []
+    words = "no recipe (preprocessing) is given; photos are given as raw pixels 0..255, so accuracy means little"
+    return named_recipe("raw"), [f"{name}: {words}"]

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,53 @@ from conrepair.application.pipeline.stages.state import RunState
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import AuditResult, RunKind
 from conrepair.ground.runtime.invocation import invoked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a verb asks for of a model, or of a source and its target.
+
+    Attributes:
+        paths: The files and folders that are given: the model, or the source, what's on the way, and the target.
+        data: File or folder of what they're fed; None where that's drawn.
+        subjects: The models that a run looks at, the source first.
+        settings: Which stages, and how.
+        asked: What was asked for, as JSON, for the record.
+        notes: What a person should know already.
+    """
+
+    paths: tuple[Path, ...]
+    data: Path | None
+    subjects: tuple[Subject, ...]
+    settings: Settings
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> Path:
+        """The model in question, or a folder that `build` wrote."""
+        return self.paths[-1]
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """What is read, and never written to."""
+        return *self.paths, *(() if self.data is None else (self.data,))
+
+
+@contextlib.contextmanager
+def run_state(request: Request, session: Session) -> Iterator[RunState]:
+    """What the stages of a run of a few models know, which they fill in: the models that are given stay as they are.
+
+    Args:
+        request: Models and settings.
+        session: Where.
+    """
+    with (
+        contextlib.closing(PhotoRoom(session.store, reuse=True)) as photos,
+        session.scheduler() as (scheduler, display),
+    ):
+        own = [dataclasses.replace(item) for item in request.subjects]
+        yield RunState(request.settings, own, display, scheduler, photos, list(request.notes))
 
 
 def run_stages(state: RunState, looked: Looked | None = None) -> Looked:
@@ -40,69 +88,38 @@ def run_stages(state: RunState, looked: Looked | None = None) -> Looked:
 
         looked = look_at(state)
     rows = looked.rows
-    if state.settings.stages.repair and state.settings.repair.targets:
+    if state.settings.stages.repair and state.settings.repair_targets:
         from conrepair.application.pipeline.stages.repair import repair
 
         rows = repair(state, looked.executed, rows)
     return dataclasses.replace(looked, rows=rows, notes=tuple(state.notes))
 
 
-@contextlib.contextmanager
-def run_state(
-    session: Session, settings: Settings, subjects: Sequence[Subject], notes: Sequence[str]
-) -> Iterator[RunState]:
-    """What the stages of a run of a few models know, which they fill in: the models that are given stay as they are.
-
-    Args:
-        session: Where.
-        settings: Which stages, and how.
-        subjects: The models.
-        notes: What a person should know already.
-    """
-    with (
-        contextlib.closing(PhotoRoom(session.store, reuse=True)) as photos,
-        session.scheduler() as (scheduler, display),
-    ):
-        own = [dataclasses.replace(item) for item in subjects]
-        yield RunState(settings, own, display, scheduler, photos, list(notes))
-
-
 def run_models(
-    session: Session,
-    settings: Settings,
-    subjects: Sequence[Subject],
-    *,
-    name: str = "run",
-    folder: Path | None = None,
-    asked: Mapping[str, Any] | None = None,
-    notes: Sequence[str] = (),
-    kind: RunKind,
+    request: Request, session: Session, kind: RunKind, *, name: str = "run", folder: Path | None = None
 ) -> AuditResult:
     """Run the stages for a few models.
 
     Args:
+        request: Models and settings.
         session: Where.
-        settings: Which stages, and how.
-        subjects: The models.
+        kind: What was asked for, as `AuditResult.kind`.
         name: Of the run.
         folder: Where its files will be.
-        asked: What was asked for, as JSON, for the record.
-        notes: What a person should know already.
-        kind: What was asked for, as `AuditResult.kind`.
     """
 
     def work() -> Looked:
-        with run_state(session, settings, subjects, notes) as state:
+        with run_state(request, session) as state:
             return run_stages(state, look_in_one_job(state))
 
-    started = time.perf_counter()
+    started, asked = time.perf_counter(), request.asked
     return result_of(
         [session.kept(work)],
         name=name,
         folder=folder or session.room / name,
-        config={**asked, "tolerance": dataclasses.asdict(settings.tolerance)} if asked else {},
+        config={**asked, "tolerance": dataclasses.asdict(request.settings.tolerance)} if asked else {},
         seconds=time.perf_counter() - started,
-        top_k=settings.top_k,
+        top_k=request.settings.top_k,
         kind=kind,
     )
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from conrepair.application.report.result import Place
-from conrepair.application.verbs.options import Compare, Convert, Localize, Pair, Repair
-from conrepair.application.verbs.tolerances import max_drops, tolerances
+from conrepair.application.verbs.options import Compare, Convert, Execute, Fed, Layers, Localize, Pair, Repair
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.repairs.options import RepairOptions
@@ -84,49 +83,22 @@ class Stages:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerSettings:
-    """How layers at fault are looked for.
-
-    Attributes:
-        when: Which targets: those that differ, all, or those alone whose difference rounding or the budget of
-            quantization excuses, or whose outputs tell nothing (or that the budget accuses, on drawn inputs).
-        first: Whether they're looked at before models run on all inputs, which then do only where a verdict may
-            depend on that.
-        options: What a localization is told of any target.
-    """
-
-    when: Literal["different", "always", "excused"] = "different"
-    first: bool = False
-    options: Options = field(default_factory=Options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RepairSettings:
-    """How targets, and conversions that give none, are repaired.
-
-    Attributes:
-        targets: Whether targets whose layers are at fault are.
-        conversions: Whether other ways are tried where a conversion gives nothing that runs.
-        advice_seconds: To try other ways to convert, for each target at fault; 0: they're only named.
-        options: What a repair of any target may take; no other way to convert is tried after its seconds either.
-    """
-
-    targets: bool = True
-    conversions: bool = True
-    advice_seconds: float = 60.0
-    options: RepairOptions = field(default_factory=RepairOptions)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Settings:
     """What holds for all models of a run.
 
     Attributes:
-        tolerance: When answers are the same.
+        layers: What a localization of any target is told; its tolerance says when answers are the same, too.
+        when: Which targets' layers are looked at: of those that differ, of all, or of those alone whose difference
+            rounding or the budget of quantization excuses, or whose outputs tell nothing (or that the budget
+            accuses, on drawn inputs).
+        layers_first: Whether layers are looked at before models run on all inputs, which then do only where a
+            verdict may depend on that.
+        repair: What a repair of any target may take; no other way to convert is tried after its seconds either.
+        repair_targets: Whether targets whose layers are at fault are repaired.
+        repair_conversions: Whether other ways are tried where a conversion gives nothing that runs.
+        advice_seconds: To try other ways to convert, for each target at fault; 0: they're only named.
         metrics: A user's own, which are loaded.
         max_drop: Share of labelled samples by which an accuracy may fall, by "top1", "top5" and the like.
-        layers: How layers at fault are looked for.
-        repair: How they are repaired.
         stages: What is done at all.
         top_k: Classes of an answer that are compared.
         seconds: For one conversion or execution.
@@ -137,11 +109,15 @@ class Settings:
             anything excuses; 0: models run on all inputs.
     """
 
-    tolerance: Tolerance = field(default_factory=Tolerance)
+    layers: Options = field(default_factory=Options)
+    when: Literal["different", "always", "excused"] = "different"
+    layers_first: bool = False
+    repair: RepairOptions = field(default_factory=RepairOptions)
+    repair_targets: bool = True
+    repair_conversions: bool = True
+    advice_seconds: float = 60.0
     metrics: tuple[Metric, ...] = ()
     max_drop: Mapping[str, float] = field(default_factory=dict)
-    layers: LayerSettings = field(default_factory=LayerSettings)
-    repair: RepairSettings = field(default_factory=RepairSettings)
     stages: Stages = field(default_factory=Stages)
     top_k: int = 5
     seconds: float = 600.0
@@ -149,6 +125,11 @@ class Settings:
     timed: bool = True
     steps: int | None = None
     few: int = 0
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """When answers are the same."""
+        return self.layers.tolerance
 
     def check(self, outputs: Collection[str]) -> None:
         """Refuse names of outputs that no source has.
@@ -163,97 +144,91 @@ class Settings:
         check_names("metric", (item.output for item in self.metrics if item.output), outputs, types=False)
 
 
-def answer_settings(options: Compare, *, first: bool) -> Settings:
-    """How two files' answers are compared; layers are looked at where something excuses the target.
+def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
+    """Where a model runs.
 
     Args:
         options: Of the verb.
-        first: Whether the first inputs may say enough, where nobody said how many are wanted.
+        own: Options of the backend besides, which those of the verb stand before.
+
+    Raises:
+        ConfigError: naming the option that isn't one, or is wrong.
+        UsageError: if there's no backend of that name.
+    """
+    given = {**own, **cast(Mapping[str, Any], options.options)}  # as a verb reads them, from texts, too
+    for known in (LIBRARIES, DEPLOYED):
+        if options.backend == known.name and not given:
+            return known
+    from conrepair.application.pipeline.from_config import (
+        named_choice,  # the types of a configuration take a while to import
+    )
+
+    return named_choice(options.backend, given, Path.cwd())
+
+
+def verb_settings(options: Fed, *, first: bool = False) -> Settings:
+    """What the options of a verb say.
+
+    Args:
+        options: Of a verb of a model or two.
+        first: Whether the first inputs, or layers, may say enough, where nobody said how many inputs are wanted; a
+            repair runs both on all.
 
     Raises:
         ConfigError: if a tolerance is negative.
     """
-    return Settings(
-        **_judged_by(options),
-        layers=LayerSettings(when="always" if options.static else "excused", options=Options(static=options.static)),
-        stages=Stages(localize=True, execute=not options.static, evaluate=not options.static),
-        seconds=options.timeout,
-        steps=options.steps,
-        few=_FEW if first and options.samples is None and not options.static else 0,
-    )
+    known = Settings(seconds=options.timeout, steps=options.steps)
+    if isinstance(options, Convert):
+        stages, repair = Stages(execute=options.check, repair=options.mend), RepairOptions(seconds=options.seconds)
+        return replace(known, stages=stages, repair=repair, repair_targets=False)
+    if not isinstance(options, Pair):
+        return known
+    tolerance = _tolerance(options)
+    metrics = loaded(options.metrics, Path.cwd(), trust=options.trust)
+    drop = dict(cast(Mapping[str, float], options.max_drop))  # as a verb reads it, from texts, too
+    known = replace(known, metrics=metrics, max_drop=drop, when="always", stages=Stages(localize=True))
+    if isinstance(options, Compare):
+        known = replace(known, layers=Options(tolerance=tolerance, static=options.static))
+        if options.static:
+            return replace(known, stages=Stages(localize=True, execute=False, evaluate=False))
+        return replace(known, when="excused", few=_FEW if first and options.samples is None else 0)
+    if isinstance(options, Layers):
+        layers = Options(
+            tolerance=tolerance,
+            samples=min(Options.samples, options.count),
+            batch_size=options.batch_size,
+            latent_counts=options.latent,
+        )
+        known = replace(known, layers=layers, layers_first=first)
+    if isinstance(options, Localize) and options.suspicious:
+        known = replace(known, layers=replace(known.layers, suspiciousness=SuspicionSettings()))
+    if isinstance(options, Repair):
+        known = replace(
+            known,
+            layers_first=False,
+            stages=Stages(localize=True, repair=True),
+            repair=RepairOptions(seconds=options.seconds, bake_recipe=options.bake_recipe),
+            repair_conversions=False,
+            advice_seconds=options.advice,
+        )
+    return known
 
 
-def _judged_by(options: Pair, noise_margin: float = Tolerance.noise_margin) -> dict[str, Any]:
-    """The tolerance, of what's said in short (`rtol`, `atol`) and by name; metrics, and what accuracy may lose."""
-    said = tolerances("tolerance", options.tolerance)
-    both = {"rtol": options.rtol, "atol": options.atol}
-    given = {name: value for name, value in both.items() if value is not None}
+def _tolerance(options: Pair) -> Tolerance:
+    """Of what's said in short (`rtol`, `atol`) and by name; budgets of few bits go where accuracy may fall."""
+    said = dict(cast(Mapping[str, Mapping[str, float]], options.tolerance))  # as a verb reads it, from texts, too
+    short = {"rtol": options.rtol, "atol": options.atol}
+    given = {name: value for name, value in short.items() if value is not None}
     for name, value in given.items():
         if not value >= 0:
             raise ConfigError(f"{name} is {value:g}: give at least 0")
         if name in said.get("", {}):
             raise ConfigError(f"{name} is given twice, alone and as a tolerance: give it once")
-    given |= said.pop("", {})
-    drop = max_drops("max_drop", options.max_drop)
-    given |= WITHOUT_BUDGET if drop else {}
-    tolerance = Tolerance.of(
+    given |= {**said.pop("", {}), **(WITHOUT_BUDGET if options.max_drop else {})}
+    return Tolerance.of(
         **given,
-        noise_margin=noise_margin,
+        noise_margin=options.margin if isinstance(options, Layers) else Tolerance.noise_margin,
         strict_signature=options.strict_signature,
         arithmetic=options.arithmetic,
         by_output=said,
-    )
-    metrics = loaded(options.metrics, Path.cwd(), trust=options.trust)
-    return {"tolerance": tolerance, "metrics": metrics, "max_drop": drop}
-
-
-def layer_settings(options: Localize | Repair, *, first: bool) -> Settings:
-    """How two files' layers are looked at, and the target repaired.
-
-    Args:
-        options: Of the verb.
-        first: As `LayerSettings.first`; a repair runs both on all inputs.
-
-    Raises:
-        ConfigError: if a tolerance is negative.
-    """
-    repair = suspicious = None
-    if isinstance(options, Repair):
-        repair = RepairSettings(
-            advice_seconds=options.advice,
-            conversions=False,
-            options=RepairOptions(seconds=options.seconds, bake_recipe=options.bake_recipe),
-        )
-    elif options.suspicious:
-        suspicious = SuspicionSettings()
-    return Settings(
-        **_judged_by(options, noise_margin=options.margin),
-        layers=LayerSettings(
-            when="always",
-            first=first and repair is None,
-            options=Options(
-                samples=min(Options.samples, options.count),
-                batch_size=options.batch_size,
-                latent_counts=options.latent,
-                suspiciousness=suspicious,
-            ),
-        ),
-        repair=repair or RepairSettings(),
-        stages=Stages(localize=True, repair=repair is not None),
-        seconds=options.timeout,
-        steps=options.steps,
-    )
-
-
-def conversion_settings(options: Convert) -> Settings:
-    """How one model is converted.
-
-    Args:
-        options: Of the verb.
-    """
-    return Settings(
-        stages=Stages(execute=options.check, repair=options.mend),
-        repair=RepairSettings(targets=False, options=RepairOptions(seconds=options.seconds)),
-        seconds=options.timeout,
-        steps=options.steps,
     )

@@ -10,38 +10,109 @@ from typing import Any
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.datasets import dataset_for, is_array_file
 from conrepair.application.pipeline.declared_inputs import input_specs
-from conrepair.application.pipeline.options import fitting_recipe, read_options, recipe_of, slug
 from conrepair.application.pipeline.plan import Goal
-from conrepair.application.pipeline.run import run_models, run_state
-from conrepair.application.pipeline.settings import BackendChoice, Settings
+from conrepair.application.pipeline.recipes import fitting_recipe, recipe_of
+from conrepair.application.pipeline.run import Request, run_models, run_state
+from conrepair.application.pipeline.settings import LIBRARIES, BackendChoice, verb_settings
 from conrepair.application.pipeline.stages.preparation import build, draw
-from conrepair.application.pipeline.subject import Subject
+from conrepair.application.pipeline.subject import Subject, slug
 from conrepair.application.report.repair.summary import conversion_lines
 from conrepair.application.report.result import Row
 from conrepair.application.report.results import Converted, Executed
-from conrepair.application.verbs.options import Build, Convert, Execute, Fed, Inputs
+from conrepair.application.verbs.options import Build, Convert, Execute, Inputs
 from conrepair.formats.converters.routes import Route, find_route, pinned_route
 from conrepair.formats.models.detect import detect_framework
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import Feeds, open_feeds
 from conrepair.ground.data.pictures.named_recipes import RECIPES
-from conrepair.ground.intake.data import data_file, write_arrays
+from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.intake.data import data_file
 from conrepair.ground.intake.models import model_file
 from conrepair.ground.runtime.errors import ConrepairError, UsageError
 from conrepair.ground.runtime.files.outputs import Output
 
 
-def model_inputs(
-    subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0
-) -> tuple[Feeds, list[str]]:
+def request_of(
+    options: Convert | Execute | Inputs, given: Path = Path(), backend: BackendChoice = LIBRARIES
+) -> Request:
+    """The model that is converted, run, or whose inputs are wanted.
+
+    Args:
+        options: Of the verb.
+        given: Folder for objects; a shell has none.
+        backend: Where it runs.
+
+    Raises:
+        ConrepairError: if there's no route, an option's value can't be meant, or the data is unusable.
+    """
+    data, declared = data_file(options.data, given, limit=options.count), input_specs(options.inputs)
+    path, own = model_file(options.model, given / "0", inputs=declared, data=data)
+    framework = detect_framework(path)
+    goals = (_goal(options, path, framework, declared, data),) if isinstance(options, Convert) else ()
+    dataset = dataset_for(
+        data, options, samples=options.count, labels="auto" if isinstance(options, Execute) else "none"
+    )
+    recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
+    subject = Subject(
+        name=slug(path),
+        origin=path,
+        trust=options.trust or own,
+        declared=declared,
+        goals=goals,
+        backends=(backend,),
+        batch_size=options.batch_size if isinstance(options, Execute) else Subject.batch_size,
+        dataset=dataset,
+        recipe=recipe,
+    )
+    return Request(paths=(path,), data=data, subjects=(subject,), settings=verb_settings(options), notes=tuple(notes))
+
+
+def _goal(options: Convert, path: Path, framework: str, declared: tuple[TensorSpec, ...], data: Path | None) -> Goal:
+    """What a model is converted to."""
+    via = options.via
+    if options.to == framework and not via:
+        raise UsageError(f"{path} is {framework} already. For a round trip name the converters (via).")
+    known = Model(framework, str(path), model_sha256(path), inputs=declared)
+    route = pinned_route(via, framework, options.to) if via else find_route(framework, options.to, model=known)
+    chosen = _options(options.options, route)
+    _check_calibration(route, chosen, data, recipe=options.recipe is not None)
+    return Goal(via=tuple(step.name for step in route.steps), options=chosen)
+
+
+def build_of(options: Build, given: Path = Path()) -> Subject:
+    """The model to compile.
+
+    Args:
+        options: Of the verb.
+        given: Folder for objects; a shell has none.
+
+    Raises:
+        ConrepairError: if there's no such file, or an option's value can't be meant.
+    """
+    declared = input_specs(options.inputs)
+    path, own = model_file(options.model, given, inputs=declared)
+    detect_framework(path)
+    return Subject(name=slug(path), origin=path, trust=options.trust or own, declared=declared)
+
+
+def inputs_file(path: Path) -> Output:
+    """The file for a model's inputs, which appears whole and replaces nothing else.
+
+    Raises:
+        UsageError: if it isn't called .npz.
+    """
+    if path.suffix != ".npz":
+        raise UsageError(f"{path} would hold arrays by name: call it .npz.")
+    return Output(path, "inputs", beside=True)
+
+
+def model_inputs(request: Request, session: Session) -> tuple[Feeds, list[str]]:
     """Draw a model's inputs as a comparison does, or prepare its data.
 
     Args:
-        subject: The model, with its dataset and recipe.
+        request: The model, with its dataset and recipe.
         session: Where.
-        notes: What a person should know already.
-        timeout: Seconds for each step.
 
     Returns:
         Arrays by the model's input, samples first, in the types that it takes; and what a person should know.
@@ -49,7 +120,7 @@ def model_inputs(
     Raises:
         ConrepairError: if the model can't be loaded, or the data doesn't fit it.
     """
-    with run_state(session, Settings(seconds=timeout), [subject], notes) as state:
+    with run_state(request, session) as state:
         build(state)
         draw(state)
         own = state.subjects[0]
@@ -64,87 +135,33 @@ def model_inputs(
         return reader.read(0, reader.count), state.notes
 
 
-def check_inputs_file(path: Path, *, force: bool, data: str | Path | None = None) -> None:
-    """Make sure that writing a model's inputs replaces nothing else.
+def _options(given: Mapping[str, Mapping[str, Any]] | Sequence[str], route: Route) -> dict[str, dict[str, Any]]:
+    """What is given for each step of a route.
 
     Args:
-        path: For them.
-        force: Whether earlier ones are replaced.
-        data: That they're made of.
+        given: By converter, or each a text "CONVERTER.NAME=VALUE".
+        route: Whose converters they must be.
 
     Raises:
-        UsageError: if something is there, or it isn't called .npz.
+        ConfigError: for an unknown option or a value that isn't allowed.
+        UsageError: if a text is written otherwise, or names a converter that the route doesn't use.
     """
-    if path.suffix != ".npz":
-        raise UsageError(f"{path} would hold arrays by name: call it .npz.")
-    _output(path).check(force=force, inputs=[] if data is None else [data])
-
-
-def save_inputs(arrays: Feeds, path: Path) -> None:
-    """Write a model's inputs; the file appears whole.
-
-    Args:
-        arrays: By input, samples first.
-        path: An .npz, from `check_inputs_file`.
-
-    Raises:
-        StorageError: if it can't be written.
-    """
-    with _output(path).write() as temporary:
-        write_arrays(temporary, arrays)
-
-
-def _output(path: Path) -> Output:
-    return Output(path, "inputs", beside=True)
-
-
-def execution_of(options: Execute, backend: BackendChoice, given: Path = Path()) -> tuple[Subject, list[str]]:
-    """The model to run, and what a person should know.
-
-    Args:
-        options: Of the verb.
-        backend: Where it runs.
-        given: Folder for objects; a shell has none.
-
-    Raises:
-        ConrepairError: if an option's value can't be meant, or the data is unusable.
-    """
-    return _subject(options, *_files(options, given), backends=(backend,), batch_size=options.batch_size)
-
-
-def inputs_of(options: Inputs, given: Path = Path()) -> tuple[Subject, list[str]]:
-    """The model whose inputs are wanted, and what a person should know.
-
-    Args:
-        options: Of the verb.
-        given: Folder for objects; a shell has none.
-
-    Raises:
-        ConrepairError: if an option's value can't be meant, or the data is unusable.
-    """
-    return _subject(options, *_files(options, given), labels="none")
-
-
-def conversion_of(options: Convert, given: Path = Path()) -> tuple[Subject, list[str]]:
-    """The model to convert, with its goal, and what a person should know.
-
-    Args:
-        options: Of the verb.
-        given: Folder for objects; a shell has none.
-
-    Raises:
-        ConrepairError: if there's no route, an option's value can't be meant, or the data is unusable.
-    """
-    path, trust, data = _files(options, given)
-    framework, via = detect_framework(path), options.via
-    if options.to == framework and not via:
-        raise UsageError(f"{path} is {framework} already. For a round trip name the converters (via).")
-    known = Model(framework, str(path), model_sha256(path), inputs=input_specs(options.inputs))
-    route = pinned_route(via, framework, options.to) if via else find_route(framework, options.to, model=known)
-    chosen = read_options(options.options, route)
-    _check_calibration(route, chosen, data, recipe=options.recipe is not None)
-    goal = Goal(via=tuple(step.name for step in route.steps), options=chosen)
-    return _subject(options, path, trust, data, labels="none", goals=(goal,))
+    if isinstance(given, Mapping):
+        return {name: dict(values) for name, values in given.items()}
+    found: dict[str, dict[str, Any]] = {step.name: {} for step in route.steps}
+    steps = {step.name: step for step in route.steps}
+    for text in given:
+        place, equals, value = text.partition("=")
+        name, dot, option = place.partition(".")
+        if not (equals and dot and option):
+            raise UsageError(f"--option {text}: write CONVERTER.NAME=VALUE, as in keras-tflite.quantize=int8")
+        if name not in steps:
+            raise UsageError(f"--option {text}: the route is {route.name}, which doesn't use {name}")
+        known = steps[name].options.get(option)
+        found[name][option] = known.read(value, f"--option {place}") if known is not None else value
+    for step in route.steps:
+        step.complete(found[step.name])
+    return found
 
 
 def _check_calibration(
@@ -178,60 +195,17 @@ def _check_calibration(
             )
 
 
-def build_of(options: Build, given: Path = Path()) -> Subject:
-    """The model to compile.
-
-    Args:
-        options: Of the verb.
-        given: Folder for objects; a shell has none.
-
-    Raises:
-        ConrepairError: if there's no such file, or an option's value can't be meant.
-    """
-    declared = input_specs(options.inputs)
-    path, own = model_file(options.model, given, inputs=declared)
-    detect_framework(path)
-    return Subject(name=slug(path), origin=path, trust=options.trust or own, declared=declared)
-
-
-def _files(options: Convert | Execute | Inputs, given: Path) -> tuple[Path, bool, Path | None]:
-    """The model, whether it's trusted, and the data."""
-    data = data_file(options.data, given, limit=options.count)
-    path, own = model_file(options.model, given / "0", inputs=input_specs(options.inputs), data=data)
-    detect_framework(path)
-    return path, options.trust or own, data
-
-
-def _subject(
-    options: Fed, path: Path, trust: bool, data: Path | None, labels: str = "auto", **more: Any
-) -> tuple[Subject, list[str]]:
-    dataset = dataset_for(data, options, samples=options.count, labels=labels)
-    recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
-    subject = Subject(
-        name=slug(path),
-        origin=path,
-        trust=trust,
-        declared=input_specs(options.inputs),
-        dataset=dataset,
-        recipe=recipe,
-        **more,
-    )
-    return subject, notes
-
-
-def convert_model(subject: Subject, settings: Settings, session: Session, notes: Sequence[str] = ()) -> Converted:
+def convert_model(request: Request, session: Session) -> Converted:
     """Convert a model to its goal, and compare the result with it where that's wanted.
 
     Args:
-        subject: With one goal.
-        settings: From `conversion_settings`.
+        request: The model, with one goal.
         session: Where.
-        notes: What a person should know already.
 
     Raises:
         ConrepairError: if nothing came of it: the first problem on the way.
     """
-    run = run_models(session, settings, [subject], notes=notes, kind="convert")
+    run = run_models(request, session, "convert")
     targets = [row for row in run.rows if row.kind == "target"]
     row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
     if row is None or row.ran.artifact is None:
@@ -239,23 +213,17 @@ def convert_model(subject: Subject, settings: Settings, session: Session, notes:
     return Converted(model=Path(row.ran.artifact.path), run=run, place=run.rows.index(row))
 
 
-def execute_model(
-    subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0, steps: int | None = None
-) -> Executed:
+def execute_model(request: Request, session: Session) -> Executed:
     """Run a model on its backend; what a compiler or an optimizer made is compared with the model as it is written.
 
     Args:
-        subject: With one backend.
+        request: The model, with one backend.
         session: Where.
-        notes: What a person should know already.
-        timeout: Seconds for each step.
-        steps: As in `Settings`.
 
     Raises:
         ConrepairError: if it can't be run.
     """
-    settings = Settings(seconds=timeout, steps=steps)
-    run = run_models(session, settings, [subject], notes=notes, kind="execute")
+    run = run_models(request, session, "execute")
     row = run.rows[-1]
     if row.ran.run is None:
         if row.problem is None:

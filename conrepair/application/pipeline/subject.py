@@ -1,7 +1,9 @@
-"""A model that a run looks at: where it comes from, what it's fed, whether it's there."""
+"""A model that a run looks at: where it comes from, what it's fed, whether it's there, its name."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.symbolic_sizes import with_declared_sizes
 from conrepair.ground.data.synthetic import SyntheticRange
 from conrepair.ground.data.tensor_spec import TensorSpec, merge_declared
+from conrepair.ground.runtime.path_text import fitting_name
 
 
 @dataclass(kw_only=True)
@@ -89,3 +92,23 @@ class Subject:
     def open_sizes_filled(self, source: LoadedModel) -> tuple[TensorSpec, ...]:
         """A model's inputs, maybe of a conversion that renamed them, with declared sizes where its own are open."""
         return with_declared_sizes(source.description.inputs, self.declared)
+
+
+def slug(path: Path) -> str:
+    """A file's name as the name of a model, which files can be named after."""
+    return fitting_name(re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-") or "model")
+
+
+def names_of(paths: Sequence[Path], *, numbered: bool) -> tuple[str, ...]:
+    """Names of the models of a run by their files.
+
+    Args:
+        paths: The source first, the target last.
+        numbered: Whether their places are part of them; else those of two files of one name say which is which.
+    """
+    names = [slug(path) for path in paths]
+    if numbered:
+        return tuple(fitting_name(f"{name}-{place}") for place, name in enumerate(names))
+    if len(set(names)) == len(names):
+        return tuple(names)
+    return fitting_name(f"{names[0]}-source"), *names[1:-1], fitting_name(f"{names[-1]}-target")

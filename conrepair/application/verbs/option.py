@@ -130,10 +130,10 @@ class Options:
     section: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        """Read each value."""
+        """Read each value that is given; a default is as it would be read."""
         for name, about, default in self.declared():
             value = getattr(self, name)
-            if not (value is None and default is None):
+            if value is not default:
                 found = about.value.checked(name, value)
                 known = about.value.choices
                 if known and value != default and found not in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
@@ -68,8 +69,19 @@ def _converters_options(name: str, value: Any) -> Any:
 
 
 def _backends_options(name: str, value: Any) -> Any:
-    """Options of a backend, or the words of a shell that say them."""
-    return (arguments.OPTIONS if isinstance(value, Mapping) else arguments.NAMES)(name, value)
+    """Options of a backend, or of texts "NAME=VALUE", whose values are JSON or just texts."""
+    if isinstance(value, Mapping):
+        return arguments.OPTIONS(name, value)
+    found: dict[str, Any] = {}
+    for text in arguments.NAMES(name, value):
+        key, equals, said = text.partition("=")
+        if not (equals and key):
+            raise UsageError(f"--option {text}: write NAME=VALUE, as in optimization=basic")
+        try:
+            found[key] = json.loads(said)
+        except ValueError:
+            found[key] = said
+    return found
 
 
 @options("general")

@@ -11,7 +11,7 @@ from localized import WEIGHTS, Variant
 
 from conrepair.application.cli import main
 from conrepair.application.cli.several import each_target
-from conrepair.application.pipeline.options import slug
+from conrepair.application.pipeline.subject import slug
 
 LAYER = next(iter(WEIGHTS))
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from conrepair.application.cli.next_step import after_conversion, tell_next
 from conrepair.application.engine.session import Session
-from conrepair.application.pipeline.settings import conversion_settings
-from conrepair.application.pipeline.single import conversion_of, convert_model
+from conrepair.application.pipeline.single import convert_model, request_of
 from conrepair.application.report.repair.summary import conversion_lines
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.results import check_model_output
@@ -35,9 +34,9 @@ def convert(options: argparse.Namespace) -> int:
     path, output = model_path(options.model), Path(options.output).absolute()
     detect_framework(path)
     _check_output(path, output, verb.to, force=options.force)
-    subject, notes = conversion_of(verb)
+    request = request_of(verb)
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
-        done = convert_model(subject, conversion_settings(verb), session, notes)
+        done = convert_model(request, session)
         result, row, written = done.run, done.row, done.model
         if output.suffix and written.suffix != output.suffix.lower() and verb.to == "torch":
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
@@ -47,7 +46,7 @@ def convert(options: argparse.Namespace) -> int:
     if options.format == "json":
         say(result_text(done.placed(output).run))
     else:
-        say(f"{output}: {row.conversion if row.instead_of else '+'.join(subject.goals[0].via or ())}")
+        say(f"{output}: {row.conversion if row.instead_of else '+'.join(request.subjects[0].goals[0].via or ())}")
         for line in _about(result):
             say(line)
         tell_next(after_conversion(row, options, output))

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from conrepair.application.cli.next_step import tell_next
 from conrepair.application.engine.session import Session
-from conrepair.application.pipeline.options import backend_of
-from conrepair.application.pipeline.settings import BackendChoice
-from conrepair.application.pipeline.single import execute_model, execution_of
+from conrepair.application.pipeline.settings import BackendChoice, backend_of
+from conrepair.application.pipeline.single import execute_model, request_of
 from conrepair.application.report.results import Executed, check_run_folder
 from conrepair.application.verbs.options import Compiled, Execute
 from conrepair.formats.models.detect import detect_framework
@@ -42,9 +41,9 @@ def execute(options: argparse.Namespace) -> int:
     if options.debug_enabled and options.backend != "tvm":
         raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
     verb = Execute.of(vars(options))
-    subject, notes = execution_of(verb, _backend(options, verb))
+    request = request_of(verb, backend=_backend(options, verb))
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
-        done = execute_model(subject, session, notes, timeout=verb.timeout, steps=verb.steps)
+        done = execute_model(request, session)
         if output is not None:
             done.save(output, force=options.force)
         else:

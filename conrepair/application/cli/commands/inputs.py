@@ -7,8 +7,9 @@ from pathlib import Path
 
 from conrepair.application.cli.next_step import command, tell_next
 from conrepair.application.engine.session import Session
-from conrepair.application.pipeline.single import check_inputs_file, inputs_of, model_inputs, save_inputs
+from conrepair.application.pipeline.single import inputs_file, model_inputs, request_of
 from conrepair.application.verbs.options import Inputs
+from conrepair.ground.intake.data import write_arrays
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.shown.progress import say
 
@@ -23,11 +24,13 @@ def inputs(options: argparse.Namespace) -> int:
         ConrepairError: if the model can't be loaded, the data doesn't fit it, or something else is in the way.
     """
     verb, path = Inputs.of(vars(options)), Path(options.output).absolute()
-    check_inputs_file(path, force=options.force, data=verb.data)
-    subject, notes = inputs_of(verb)
+    output = inputs_file(path)
+    output.check(force=options.force, inputs=[] if verb.data is None else [verb.data])
+    request = request_of(verb)
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
-        arrays, notes = model_inputs(subject, session, notes, timeout=verb.timeout)
-        save_inputs(arrays, path)
+        arrays, notes = model_inputs(request, session)
+        with output.write() as temporary:
+            write_arrays(temporary, arrays)
     for note in notes:
         say(f"note: {note}")
     for name, array in arrays.items():

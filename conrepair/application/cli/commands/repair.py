@@ -10,8 +10,7 @@ from pathlib import Path
 from conrepair.application.cli.next_step import after_repair, tell_next
 from conrepair.application.cli.several import each_target, tell
 from conrepair.application.engine.session import STORE, Session
-from conrepair.application.pipeline.options import repair_folder
-from conrepair.application.pipeline.pair import is_build, pair_of, repair_pair
+from conrepair.application.pipeline.pair import is_build, pair_of, repair_folder, repair_pair
 from conrepair.application.report.folder import check_folder
 from conrepair.application.report.localization.advice import verdict_advice
 from conrepair.application.report.results import Repaired

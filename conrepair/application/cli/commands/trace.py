@@ -12,7 +12,7 @@ from conrepair.application.cli.shared import engine_of
 from conrepair.application.crowd.engine import engine
 from conrepair.application.engine.place import at_once, elsewhere
 from conrepair.application.engine.session import Session
-from conrepair.application.pipeline.options import slug
+from conrepair.application.pipeline.subject import slug
 from conrepair.application.pipeline.systems.tracing import trace_file
 from conrepair.application.report.tracing.folder import TracedModel, trace_output
 from conrepair.application.report.tracing.words import summary_lines, summary_of

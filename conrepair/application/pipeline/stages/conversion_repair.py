@@ -266,7 +266,7 @@ def repair_conversions(
     """Find other ways for conversions that gave nothing; what they make is judged like all else."""
     items, result = list(executed), list(rows)
     wanted = [(row, failed) for subject in state.subjects for row, failed in _failed(state, subject, executed, rows)]
-    seconds = state.settings.repair.options.seconds
+    seconds = state.settings.repair.seconds
     # Much less for a piece than for the whole, as hanging is a failure too.
     attempts = Attempts(state.scheduler, min(state.settings.seconds, max(_LEAST, _SHARE * seconds)))
     with state.display.stage("repair conversions", len(wanted)) as stage:

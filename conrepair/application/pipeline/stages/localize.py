@@ -41,7 +41,7 @@ _MOST_READ = 2**26  # weights
 def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Name the layers at fault of targets, and the steps of their conversions."""
     drawn = {subject.name for subject in state.subjects if subject.drawn}
-    wanted = rows_to_localize(executed, rows, when=state.settings.layers.when, drawn=drawn)
+    wanted = rows_to_localize(executed, rows, when=state.settings.when, drawn=drawn)
     references = random_references(rows)
     closed = {place: problem for place in wanted if (problem := _unobservable(executed[place])) is not None}
     wanted = [place for place in wanted if place not in closed]
@@ -75,7 +75,7 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
     for place in wanted:
         compared = _compared(state, executed[place])
         result[place] = with_localization(rows[place], executed[place], found, behind[place], compared)
-    if state.settings.layers.when == "excused":
+    if state.settings.when == "excused":
         result = _with_proofs(state, executed, result)
     return _with_other_samples(state, executed, result, wanted)
 
@@ -162,7 +162,7 @@ def _worst_samples(state: RunState, row: Row, item: Execution) -> tuple[int, ...
         return ()
     worst = sorted(row.inputs, key=lambda one: -one.relative_l2)[:_WORST]
     samples = tuple(one.index for one in worst if one.relative_l2 > 0)
-    return samples if any(place >= state.settings.layers.options.samples for place in samples) else ()
+    return samples if any(place >= state.settings.layers.samples for place in samples) else ()
 
 
 def _steps(row: Row) -> int:
@@ -238,7 +238,7 @@ def localization_task(
         latent: Whether faults that no input shows count, whatever the settings say; not of a build.
         static: Whether files alone are compared, whatever the settings say; not of a build.
     """
-    count = state.settings.layers.options.samples if photos is None else photos
+    count = state.settings.layers.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
     more: dict[str, Any] = {}
     if item.build is None:

@@ -167,8 +167,7 @@ def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange
         limits: Of inputs that are drawn; None for others.
     """
     return dataclasses.replace(
-        settings.layers.options,
-        tolerance=settings.tolerance,
+        settings.layers,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
         drawn=limits is not None,

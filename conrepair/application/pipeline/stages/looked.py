@@ -55,19 +55,19 @@ def look_at(state: RunState) -> Looked:
     if state.settings.few and (found := _by_first_inputs(state)) is not None:
         return found
     asked = planned(state, state.subjects)
-    if state.settings.layers.first and (found := _by_layers(state, [item for _, item in asked])) is not None:
+    if state.settings.layers_first and (found := _by_layers(state, [item for _, item in asked])) is not None:
         return found
     executed = run_executions(state, asked)
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     if _measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
-    stages, wanted = state.settings.stages, state.settings.repair
+    settings, stages = state.settings, state.settings.stages
     rows = _name_optimizers(state, executed, unlocalized(executed, rows, repairs=stages.repair))
-    if stages.repair and wanted.conversions:
+    if stages.repair and settings.repair_conversions:
         from conrepair.application.pipeline.stages.conversion_repair import repair_conversions
 
         executed, rows = repair_conversions(state, executed, rows)
-    if stages.localize or (stages.repair and wanted.targets):
+    if stages.localize or (stages.repair and settings.repair_targets):
         from conrepair.application.pipeline.stages.localize import localize
 
         rows = localize(state, executed, rows)
@@ -192,7 +192,7 @@ def _is_steady(state: RunState, item: Execution) -> bool:
     """Whether a model gives the same twice, as far as its first batch tells."""
     if item.source is None:
         return False
-    few = state.settings.layers.options.batch_size
+    few = state.settings.layers.batch_size
     request = execution_of(state, state.subject(item.model), item.source, item.on)
     request = dataclasses.replace(request, batch_size=few, limit=few)
     entry = state.made(state.task(f"{item.row_name}, twice", "execute", {"request": request}, item.source))

@@ -113,7 +113,7 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
     if dataset is None or first is None:
         raise ValueError("nothing is drawn")
     samples = state.data_for(group[0], first)[0].samples
-    layers = state.settings.layers.options
+    layers = state.settings.layers
     payload = {
         "source": first.with_inputs(samples),
         "made": tuple(model.with_inputs(subject.open_sizes_filled(model)) for subject, model in made[1:]),

@@ -224,13 +224,13 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
         made = model_of(trial.executed[-1])  # the last row may be that of a build
         return trial, localized(state, [made])[made.looked_at].result
 
-    return _advise(ways, row.localized.result, attempt, state.settings.repair.advice_seconds, refusal)
+    return _advise(ways, row.localized.result, attempt, state.settings.advice_seconds, refusal)
 
 
 def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
-    wanted = state.settings.repair.options
-    count = state.settings.layers.options.samples + wanted.unseen
+    wanted = state.settings.repair
+    count = state.settings.layers.samples + wanted.unseen
     found = row.localized.result
     first = () if found is None else found.first
     latent = found is not None and found.options.latent_counts

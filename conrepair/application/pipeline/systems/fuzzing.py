@@ -86,10 +86,10 @@ def _own(asked: Fuzz, model: Path, *, quiet: bool) -> list[_Network]:
     path = model_path(model)
     with Session(quiet=quiet) as session:
         checked_onnx(path, session, (), timeout=asked.network_seconds)
-        options = Inputs(model=path, data=asked.data, samples=_SAMPLES, seed=asked.seed)
-        made, arrays = sized(
-            options, session, session.room / "given", session.room / "sized", timeout=asked.network_seconds
+        options = Inputs(
+            model=path, data=asked.data, samples=_SAMPLES, seed=asked.seed, timeout=asked.network_seconds
         )
+        made, arrays = sized(options, session, session.room / "given", session.room / "sized")
         proto = onnx.load(made)  # with weights that lie beside it
         try:
             content = proto.SerializeToString(deterministic=True)

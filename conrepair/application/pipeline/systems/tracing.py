@@ -13,7 +13,7 @@ from conrepair.application.campaigns.tracing import Tracing
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.declared_inputs import input_specs
 from conrepair.application.pipeline.described import read_file
-from conrepair.application.pipeline.single import inputs_of, model_inputs
+from conrepair.application.pipeline.single import model_inputs, request_of
 from conrepair.application.report.tracing.folder import TracedModel
 from conrepair.application.verbs.options import Inputs
 from conrepair.application.verbs.trace import Trace
@@ -51,8 +51,10 @@ def trace_file(asked: Trace, session: Session, given: Path) -> TracedModel:
     weights: tuple[str, ...] = ()
     if asked.data is not None or any(not isinstance(size, int) for spec in specs for size in spec.shape):
         count = 1 if asked.data is None else _SAMPLES
-        options = Inputs(model=path, inputs=asked.inputs, data=asked.data, samples=count, seed=asked.seed)
-        path, arrays = sized(options, session, given, session.room / "sized", timeout=asked.timeout)
+        options = Inputs(
+            model=path, inputs=asked.inputs, data=asked.data, samples=count, seed=asked.seed, timeout=asked.timeout
+        )
+        path, arrays = sized(options, session, given, session.room / "sized")
     if asked.weights:
         path, found = _weights_as_inputs(path, session.room)
         weights, arrays = tuple(found), arrays | found
@@ -86,9 +88,7 @@ def checked_onnx(path: Path, session: Session, inputs: Any, *, timeout: float) -
     return read_file(path, session, input_specs(inputs), timeout=timeout).checked()
 
 
-def sized(
-    options: Inputs, session: Session, given: Path, folder: Path, *, timeout: float
-) -> tuple[Path, dict[str, Array]]:
+def sized(options: Inputs, session: Session, given: Path, folder: Path) -> tuple[Path, dict[str, Array]]:
     """Inputs for a model, and a copy of it whose open sizes are those of a sample.
 
     Args:
@@ -96,13 +96,11 @@ def sized(
         session: Where they're made.
         given: Folder for what was handed over as an object.
         folder: For the copy.
-        timeout: In seconds.
 
     Returns:
         The copy, and arrays by input, samples first.
     """
-    subject, notes = inputs_of(options, given)
-    arrays = dict(model_inputs(subject, session, notes, timeout=timeout)[0])
+    arrays = dict(model_inputs(request_of(options, given), session)[0])
     return _sized(Path(options.model), {name: array.shape[1:] for name, array in arrays.items()}, folder), arrays
 
 
