@@ -102,7 +102,7 @@ def _measure(
     for kind, folder in [*folders.items(), ("next", folders["first"])]:
         dataset = resolve_dataset(DatasetConfig(folder=str(folder)), folder)
         data = photos.reference(dataset, recipe.spatial)
-        payload = {"request": RunRequest(model=model, data=data, recipe=recipe, batch_size=batch_size)}
+        payload = {"model": model, "request": RunRequest(data=data, recipe=recipe, batch_size=batch_size)}
         value = worker_value(workers, "conrepair.application.jobs.execution:execute", payload, room / kind)
         photos.wait()
         seconds[kind] = float(value["run_seconds"])

@@ -56,12 +56,12 @@ def _files(value: Any) -> Iterator[_Read]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _files(item)
-    elif isinstance(value, LoadedModel | FedModel | RunRequest):
+    elif isinstance(value, LoadedModel | FedModel):
         yield value.model
-        if not isinstance(value, LoadedModel) and value.data.kind == "tensors":
-            yield HashedPath(value.data.path, value.data.sha256)
     elif isinstance(value, BuildRequest):
         yield from _files(value.weights)
+    if isinstance(value, FedModel | RunRequest) and value.data.kind == "tensors":
+        yield HashedPath(value.data.path, value.data.sha256)
 
 
 @of_what_stays

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def compile(  # noqa: A001 (the name of the job)
 
 
 @of_what_stays
-def execute(folder: Path, request: RunRequest) -> RunRecord:
+def execute(folder: Path, model: Model, request: RunRequest) -> RunRecord:
     """Run a model over a dataset.
 
     Args:
@@ -58,21 +58,22 @@ def execute(folder: Path, request: RunRequest) -> RunRecord:
             measured it where it does); `again_<index>.npy` where the first batch, run a second time in the end, gives
             something else, and `repeated_<index>.npy`, what more runs of it give; with the option "debug_enabled"
             what each kernel computes of the first "debug_samples".
-        request: What to run, and where.
+        model: What to run.
+        request: Where, and on what.
     """
-    return executed(folder, request, lambda model: backend(request.backend).load(model, dict(request.options)))
+    return executed(folder, model, request, backend(request.backend).load(model, dict(request.options)))
 
 
-def executed(folder: Path, request: RunRequest, load: Callable[[Model], Runnable]) -> RunRecord:
-    """Run a model over a dataset, whatever makes it ready to run.
+def executed(folder: Path, model: Model, request: RunRequest, runnable: Runnable) -> RunRecord:
+    """Run a model over a dataset, whatever made it ready to run.
 
     Args:
         folder: As of `execute`.
+        model: As of `execute`.
         request: As of `execute`.
-        load: Makes it ready.
+        runnable: The model, made ready.
     """
-    model, options, size = request.model, request.options, request.batch_size
-    runnable = load(model)
+    options, size = request.options, request.batch_size
     inputs = with_declared_layouts(runnable.inputs, model)
     source = open_feeds(request.data, inputs, request.recipe)
     is_open = bool(source.axes) and fixed_batch(inputs, source.axes) is None

@@ -14,6 +14,7 @@ from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.diagnosis.localization.run.fed_model import FedModel, concrete
 from conrepair.diagnosis.localization.run.opening import outputs_again
+from conrepair.formats.models.model import Model
 from conrepair.formats.models.registry import framework
 from conrepair.ground.runtime.handing_on import leave
 from conrepair.verdicts.evaluate.run import Run
@@ -65,11 +66,12 @@ def rounding(folder: Path, source: FedModel, options: Options) -> Rounding:
     return Rounding(runs, found.kernel)
 
 
-def baked(folder: Path, request: RunRequest) -> str:
+def baked(folder: Path, model: Model, request: RunRequest) -> str:
     """Find what in a model's file holds it to one number of samples, though it leaves its batch open.
 
     Args:
         folder: Not used.
+        model: That was run.
         request: Of the execution that failed with some.
 
     Returns:
@@ -77,7 +79,6 @@ def baked(folder: Path, request: RunRequest) -> str:
     """
     from conrepair.diagnosis.localization.run.baked_batch import baked_batch  # with what edits files
 
-    model = request.model
     subject = FedModel(model, framework(model.framework).load(model).inputs, request.data, request.recipe)
     found = baked_batch(model, concrete(subject, 1), subject.axes)
     return "" if found is None else str(found)

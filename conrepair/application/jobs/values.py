@@ -41,10 +41,9 @@ class BuildRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """A model to run over a dataset.
+    """How a model is run over a dataset.
 
     Attributes:
-        model: To run.
         backend: Where.
         options: Of the backend, complete; with "second_opinion" the first batch isn't run again.
         data: The dataset.
@@ -57,7 +56,6 @@ class RunRequest:
         spend: Seconds after which no batch is begun that would end later; None: as many as it takes.
     """
 
-    model: Model
     backend: str = "libraries"
     options: Mapping[str, Any] = field(default_factory=dict)
     data: DataReference

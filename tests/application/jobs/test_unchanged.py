@@ -43,14 +43,14 @@ def test_outputs_of_what_was_replaced_are_not_used(tmp_path: Path, changed: str)
     np.save(tmp_path / "data.npy", small.images(3))
     data = DataReference("tensors", 3, str(tmp_path / "data.npy"), sha256_of(tmp_path / "data.npy"))
     data = dataclasses.replace(data, samples=(TensorSpec("image", SHAPE, "float32"),))
-    request = RunRequest(model=model, data=data, batch_size=2)
-    assert execute(tmp_path, request).run.count == 3
+    request = RunRequest(data=data, batch_size=2)
+    assert execute(tmp_path, model, request).run.count == 3
     if changed == "model":
         small.onnx_convnet(tmp_path / "net.onnx", opset=13)
     else:
         np.save(tmp_path / "data.npy", small.images(3, seed=1))
     with pytest.raises(SourceChangedError, match="was changed"):
-        execute(tmp_path, request)
+        execute(tmp_path, model, request)
 
 
 @pytest.mark.timeout(60)

@@ -17,6 +17,7 @@ from conrepair.application.jobs import execution as jobs
 from conrepair.application.jobs.values import RunRecord, RunRequest
 from conrepair.application.report.result import Row
 from conrepair.application.report.saved import read_result
+from conrepair.formats.models.model import Model
 from conrepair.ground.runtime.errors import InferenceError
 from tests.support.native_models import feeds_of, torch_file, torch_image
 
@@ -90,10 +91,10 @@ def test_of_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_the_repaired_model_does_not_run_that_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     execute = jobs.execute
 
-    def refusing(folder: Path, request: RunRequest) -> RunRecord:
-        if "repaired" in Path(request.model.path).name:
+    def refusing(folder: Path, model: Model, request: RunRequest) -> RunRecord:
+        if "repaired" in Path(model.path).name:
             raise InferenceError("there's no room for it")
-        return execute(folder, request)
+        return execute(folder, model, request)
 
     monkeypatch.setattr(jobs, "execute", refusing)
     localizations.wrong_pads(tmp_path)

@@ -122,7 +122,9 @@ def _baked(state: RunState, item: Execution) -> str:
     if item.source is None:
         return ""
     request = execution_of(state, state.subject(item.model), item.source, item.on)
-    task = state.task(f"{item.name}, shapes", "baked", {"request": request}, item.source)
+    task = state.task(
+        f"{item.name}, shapes", "baked", {"model": item.source.model.bare, "request": request}, item.source
+    )
     entry = state.made(task)
     return "" if entry is None else entry.read(str)
 
@@ -262,11 +264,12 @@ def _execution_task(
     state: RunState, name: str, source: LoadedModel, request: RunRequest, build: Task | None = None
 ) -> Task:
     def complete(entries: Mapping[str, Entry]) -> dict[str, Any]:
-        if build is None:
-            return {"request": request}
-        entry = entries[build.name]
-        made = {"path": str(entry.folder), "sha256": entry.read(Compiled).sha256}
-        return {"request": dataclasses.replace(request, options={**request.options, "build": made})}
+        options = request.options
+        if build is not None:
+            entry = entries[build.name]
+            made = {"path": str(entry.folder), "sha256": entry.read(Compiled).sha256}
+            options = {**options, "build": made}
+        return {"model": source.model.bare, "request": dataclasses.replace(request, options=options)}
 
     on = BackendChoice(name=request.backend, options=request.options)
     device, elsewhere = backend(on.name).reach(on.options), on.in_release
@@ -288,7 +291,7 @@ def _execution_task(
 
 
 def execution_of(state: RunState, subject: Subject, source: LoadedModel, config: BackendChoice) -> RunRequest:
-    """What the job is told that runs a model on a backend.
+    """What the job is told that runs a model on a backend, besides the model.
 
     Args:
         state: Of the audit.
@@ -301,7 +304,6 @@ def execution_of(state: RunState, subject: Subject, source: LoadedModel, config:
     """
     data, recipe = state.data_for(subject, source)
     return RunRequest(
-        model=source.model.bare,
         backend=config.name,
         options=backend_options(config),
         data=data,

@@ -195,7 +195,8 @@ def _is_steady(state: RunState, item: Execution) -> bool:
     few = state.settings.layers.batch_size
     request = execution_of(state, state.subject(item.model), item.source, item.on)
     request = dataclasses.replace(request, batch_size=few, limit=few)
-    entry = state.made(state.task(f"{item.row_name}, twice", "execute", {"request": request}, item.source))
+    payload = {"model": item.source.model.bare, "request": request}
+    entry = state.made(state.task(f"{item.row_name}, twice", "execute", payload, item.source))
     return entry is not None and entry.read(RunRecord).run.repeats
 
 
@@ -321,4 +322,5 @@ def _name_optimizers(state: RunState, executed: Sequence[Execution], rows: Seque
 
 def _optimizers_task(state: RunState, item: Execution) -> Task:
     request = execution_of(state, state.subject(item.model), item.loaded, item.on)
-    return state.task(f"{item.name}, optimizations", "optimizers", {"request": request}, item.loaded)
+    payload = {"model": item.loaded.model.bare, "request": request}
+    return state.task(f"{item.name}, optimizations", "optimizers", payload, item.loaded)
