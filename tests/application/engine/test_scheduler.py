@@ -19,7 +19,8 @@ from job_tables import jobs_of
 from conrepair.application.engine import scheduler as module
 from conrepair.application.engine.job_table import JOBS
 from conrepair.application.engine.scheduler import NotStoredError, Result, Scheduler, Task
-from conrepair.application.pipeline.sources import model_of, source_task
+from conrepair.application.pipeline.stages.preparation import source_task
+from conrepair.application.pipeline.stages.state import model_of
 from conrepair.application.pipeline.subject import Subject
 from conrepair.ground.runtime.errors import ConrepairError, DataError, StorageError, ToolEnvironmentError
 from conrepair.ground.runtime.files.store import Entry, Store

@@ -16,7 +16,7 @@ from conrepair.application.engine.scheduler import Scheduler
 from conrepair.application.jobs.description import describe
 from conrepair.application.jobs.execution import execute, with_declared_layouts
 from conrepair.application.jobs.values import RunRequest
-from conrepair.application.pipeline.sources import source_task
+from conrepair.application.pipeline.stages.preparation import source_task
 from conrepair.application.pipeline.subject import Subject
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import DataReference

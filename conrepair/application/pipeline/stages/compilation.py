@@ -13,8 +13,8 @@ from conrepair.application.jobs.values import Compiled, ConversionStep
 from conrepair.application.pipeline.compiling import backend_options, plan_preparation
 from conrepair.application.pipeline.plan import Conversion, plan_conversions
 from conrepair.application.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIES, BackendChoice
-from conrepair.application.pipeline.sources import model_of, source_task
-from conrepair.application.pipeline.stages.state import RunState
+from conrepair.application.pipeline.stages.preparation import source_task
+from conrepair.application.pipeline.stages.state import RunState, model_of
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.built import Built
 from conrepair.application.report.result import Problem
@@ -29,7 +29,7 @@ from conrepair.ground.runtime.files.store import Entry
 def plan(state: RunState) -> None:
     """Find the routes of every source."""
     for subject in state.subjects:
-        if subject.source is not None:
+        if subject.source is not None and subject.goals:
             found = plan_conversions(subject.name, subject.goals, subject.source.model)
             state.conversions[subject.name], state.impossible[subject.name] = found
 

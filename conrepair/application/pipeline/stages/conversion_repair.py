@@ -11,11 +11,10 @@ from functools import partial
 
 from conrepair.application.pipeline.evaluation import Execution, evaluate
 from conrepair.application.pipeline.plan import Conversion, Goal, chains, plan_conversions
-from conrepair.application.pipeline.sources import model_of
 from conrepair.application.pipeline.stages.attempts import Attempts
 from conrepair.application.pipeline.stages.compilation import conversion_task, prepare
 from conrepair.application.pipeline.stages.execution import plan_conversion, run_executions
-from conrepair.application.pipeline.stages.state import RunState
+from conrepair.application.pipeline.stages.state import RunState, model_of
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.repair.summary import NOT_COMPARED
 from conrepair.application.report.result import Row

@@ -15,9 +15,9 @@ from conrepair.application.pipeline.photos import PhotoRoom
 from conrepair.application.pipeline.plan import Conversion
 from conrepair.application.pipeline.recipes import sized_recipe
 from conrepair.application.pipeline.settings import STEPS, Settings
-from conrepair.application.pipeline.sources import model_of
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import Problem
+from conrepair.application.report.row_paths import placed, resolved_in
 from conrepair.formats.models.formats import framework_needs
 from conrepair.formats.models.model import LoadedModel
 from conrepair.ground.data.feeds import DataReference
@@ -217,3 +217,9 @@ def problem_of(result: Result, *, loading: bool = False) -> Problem:
         return Problem(message=message)
     whose = problem_of_failure(result.because)  # what isn't tried for want of a library is no model's fault either
     return Problem(message=message, exit_code=whose.exit_code, circumstance=whose.circumstance, kind=whose.kind)
+
+
+def model_of(entry: Entry) -> LoadedModel:
+    """The model that a finished task made or described."""
+    made = entry.read(LoadedModel)
+    return dataclasses.replace(made, model=placed(made.model, resolved_in(entry.folder)))
