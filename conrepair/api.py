@@ -142,9 +142,8 @@ def build(options: Build) -> Built:
     Raises:
         ConrepairError: if an option is wrong, or it can't be compiled.
     """
+    from conrepair.application.pipeline.building import build_model, build_of
     from conrepair.application.pipeline.from_config import named_choice
-    from conrepair.application.pipeline.single import build_of
-    from conrepair.application.pipeline.stages.compilation import build_model
 
     compiler = named_choice("tvm", options.compiler, Path.cwd())
     with _Opened(options) as opened:
@@ -166,8 +165,7 @@ def execute(options: Execute) -> Executed:
     Raises:
         ConrepairError: if it can't be run.
     """
-    from conrepair.application.pipeline.settings import backend_of
-    from conrepair.application.pipeline.single import execute_model, request_of
+    from conrepair.application.pipeline.single import backend_of, execute_model, request_of
 
     backend = options.backend
     if options.tvm is not None and backend != "tvm":

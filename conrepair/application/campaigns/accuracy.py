@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from conrepair.application.engine.scheduler import Task
 from conrepair.application.engine.session import Session
+from conrepair.application.engine.task import Task
 from conrepair.application.verbs.trace import Accuracy
 from conrepair.formats.backends.base import named_rightly
 from conrepair.ground.runtime.errors import ConrepairError

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.application.engine.problems import entry_of
-from conrepair.application.engine.scheduler import Task
 from conrepair.application.engine.session import Session
+from conrepair.application.engine.task import Task
 from conrepair.application.verbs.generate import CASES
 from conrepair.formats.models.identity import model_sha256
 from conrepair.ground.runtime.errors import UsageError

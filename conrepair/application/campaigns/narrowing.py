@@ -7,8 +7,8 @@ from typing import Any
 
 from conrepair.application.campaigns.narrowing_targets import NarrowingTarget, target
 from conrepair.application.engine.problems import problem_of_failure
-from conrepair.application.engine.scheduler import Result, Task
 from conrepair.application.engine.session import Session
+from conrepair.application.engine.task import Result, Task
 from conrepair.ground.runtime.processes.workers import ENDED
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
 from conrepair.laboratory.generate.checks import check_wishes

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from conrepair.application.engine.fingerprint import library_versions
-from conrepair.application.engine.scheduler import Task
 from conrepair.application.engine.session import Session
+from conrepair.application.engine.task import Task
 from conrepair.application.jobs.trace_values import Compared, Followed, JudgedSample, Refereed, Search
 from conrepair.application.verbs.trace import EXACT, Trace
 from conrepair.formats.backends.base import Switch, named_rightly

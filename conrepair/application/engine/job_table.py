@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from conrepair.application.engine.task import STEPS
 from conrepair.ground.runtime.gpu_devices import gpu_devices
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, NETWORK, OPEN
 
 JOBS: Mapping[str, str] = MappingProxyType(
     {
+        **STEPS,
         "accuracy": "conrepair.application.jobs.systems:accuracy",
         "answers": "conrepair.application.jobs.systems:answers",
         "attempt": "conrepair.application.jobs.conversion:attempt",
-        "baked": "conrepair.application.jobs.localization:baked",
         "build": "conrepair.application.jobs.description:build",
         "compile": "conrepair.application.jobs.execution:compile",
         "contents": "conrepair.application.jobs.description:contents",
-        "convert": "conrepair.application.jobs.conversion:convert",
         "convert_network": "conrepair.application.campaigns.network_conversions:convert_network",
-        "describe": "conrepair.application.jobs.description:describe",
-        "draw_inputs": "conrepair.application.jobs.inputs:draw_inputs",
         "element_types": "conrepair.application.campaigns.generate_jobs:element_types",
-        "execute": "conrepair.application.jobs.execution:execute",
         "execute_released": "conrepair.application.jobs.released:execute_released",
         "forms": "conrepair.application.jobs.trace_kernels:forms",
         "fuzz_recheck": "conrepair.application.campaigns.fuzz_jobs:fuzz_recheck",
@@ -31,19 +28,14 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "generate": "conrepair.application.campaigns.generate_jobs:generate",
         "kernels": "conrepair.application.jobs.trace_kernels:kernels",
         "learn": "conrepair.application.campaigns.generate_material:learn",
-        "localize": "conrepair.application.jobs.localization:localize",
         "look": "conrepair.application.pipeline.look:look",
         "narrow": "conrepair.application.campaigns.narrowing_jobs:narrow",
-        "optimizers": "conrepair.application.jobs.optimizers:optimizers",
         "outline": "conrepair.application.jobs.conversion:outline",
         "patch": "conrepair.application.jobs.repair:patch",
-        "preparation": "conrepair.application.jobs.inputs:preparation",
         "probe": "conrepair.application.jobs.probes:probe",
         "probe_gpu": "conrepair.application.jobs.gpu_probes:probe_gpu",
-        "recorded": "conrepair.application.jobs.recorded:recorded",
         "referees": "conrepair.application.jobs.systems:referees",
         "repair": "conrepair.application.jobs.repair:repair",
-        "rounding": "conrepair.application.jobs.localization:rounding",
         "switches": "conrepair.application.jobs.systems:switches",
         "trace": "conrepair.application.jobs.trace_search:trace",
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from conrepair.application.engine.job_table import IMPORTS, JOBS
+from conrepair.application.engine.task import Task
 from conrepair.ground.runtime.outside.environments import make_environment
 from conrepair.ground.runtime.outside.releases import environments_of
 from conrepair.ground.runtime.processes.executor import Executor
@@ -97,6 +98,15 @@ def make_environments(needs: Iterable[str], display: ProgressDisplay) -> None:
     """
     for within in () if _places else environments_of(needs):
         make_environment(within, display)
+
+
+def preparing(display: ProgressDisplay) -> Callable[[Task], None]:
+    """What a scheduler does before a job starts: it makes the environments that the job needs.
+
+    Args:
+        display: Shows progress.
+    """
+    return lambda task: make_environments(task.needs, display)
 
 
 @contextlib.contextmanager

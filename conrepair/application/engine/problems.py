@@ -9,7 +9,7 @@ from conrepair.ground.runtime.errors import ExitCode, known_code
 from conrepair.ground.runtime.processes.workers import Failure
 
 if TYPE_CHECKING:
-    from conrepair.application.engine.scheduler import Result
+    from conrepair.application.engine.task import Result
     from conrepair.ground.runtime.files.store import Entry
 
 

@@ -9,22 +9,21 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from conrepair.application.engine.fingerprint import code_fingerprint
 from conrepair.application.engine.job_table import reach_of
-from conrepair.ground.runtime.errors import ConrepairError, ExitCode, MissingLibraryError
+from conrepair.application.engine.task import Result, Task, blocked, entries_of, not_stored, refused
+from conrepair.ground.runtime.errors import ConrepairError
 from conrepair.ground.runtime.files.journal import Journal, blame, forget_tried
 from conrepair.ground.runtime.files.store import Entry, Store, job_key
-from conrepair.ground.runtime.processes.confinement import CONFINED
 from conrepair.ground.runtime.processes.deadline import allowed
 from conrepair.ground.runtime.processes.executor import Executor
 from conrepair.ground.runtime.processes.workers import (
     ENDED,
     MEMORY,
-    NO_LIBRARY,
     OVERSIZED,
     STORAGE,
     Failure,
@@ -41,93 +40,6 @@ _DIED_KINDS = {MEMORY, "crash"}
 _DEATHS = 3  # of one task's workers, behind each of which it goes on
 
 
-@dataclass(frozen=True)
-class Task:
-    """One job, still without its inputs.
-
-    Attributes:
-        name: Unique in a run.
-        kind: A name of `conrepair.application.engine.job_table`.
-        payload: Makes the job's arguments, by name, from the results of what it depends on; everything that the
-            result depends on must be in them, files by their hash. A `ConrepairError` of it is the task's failure.
-        depends: Names of tasks.
-        needs: Frameworks it imports.
-        timeout: In seconds.
-        keep_failure: Whether a failure that would repeat is stored: for tools that depend on nothing but their
-            payload, not for what a user is about to fix.
-        keep_stopped: Whether a crash, a time-out and a lack of memory are stored too. They are taken for as long as
-            the limits are the same.
-        prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
-            task's failure.
-        continues: Whether the job goes on where one that was killed stopped. Its arguments get "journal", the folder
-            of what was done, and "whose" it is; where its result is "interrupted", that is of use to this run only.
-            Where its worker dies of something that the journal names, it goes on without that.
-        alone: Whether it needs its machine to itself, as it measures times, or as jobs can't share its device.
-        device: Where it runs, as of `reach_of`.
-        environment: As of `Job`. It follows from the payload: the key of the result doesn't have it.
-        progress: What the job, while it runs, has done so far, by the folder of its files; "" for nothing to say.
-        parts: How long parts of the work took, in seconds, by what the job gave.
-    """
-
-    name: str
-    kind: str
-    payload: Callable[[Mapping[str, Entry]], Mapping[str, Any]]
-    depends: tuple[str, ...] = ()
-    needs: frozenset[str] = frozenset()
-    timeout: float = 600.0
-    keep_failure: bool = False
-    keep_stopped: bool = False
-    prepare: Callable[[], None] = lambda: None
-    continues: bool = False
-    alone: bool = False
-    device: str = CONFINED
-    environment: Mapping[str, str] = field(default_factory=dict)
-    progress: Callable[[Path], str] = lambda _: ""
-    parts: Callable[[Any], Mapping[str, float]] = lambda _: {}
-
-    @property
-    def reach(self) -> str:
-        """How far its job reaches."""
-        return reach_of(self.kind, device=self.device)
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a task ended.
-
-    Attributes:
-        entry: Its files and result, when it succeeded.
-        failure: When it didn't.
-        blocked_by: Name of the failed task that it depended on.
-        because: How that failed, or the first that it depended on itself.
-        reused: Whether it was done in an earlier run.
-        seconds: How long it took in the worker (in the run that did it).
-    """
-
-    entry: Entry | None = None
-    failure: Failure | None = None
-    blocked_by: str | None = None
-    because: Failure | None = None
-    reused: bool = False
-    seconds: float = 0.0
-
-
-class Runner(Protocol):
-    """What stages ask to run their tasks.
-
-    Attributes:
-        results: How those that were run ended, by name.
-    """
-
-    results: dict[str, Result]
-
-    def run(self, tasks: Sequence[Task], stage: Stage = UNSHOWN) -> None:
-        """Run tasks; their results go to `results`."""
-
-    def take_stored(self, tasks: Sequence[Task], otherwise: str) -> None:
-        """Settle tasks by results of earlier runs alone."""
-
-
 class NotStoredError(Exception):
     """A task would have to be run, by a scheduler that only recalls."""
 
@@ -140,10 +52,20 @@ class Scheduler:
         workers: Where they are made.
         reuse: Whether stored results are taken.
         recall: Run nothing. Then results whose files were released will do as well.
+        prepare: Called with a task in this process before its job starts, where its result isn't stored; what it
+            raises is the task's failure.
     """
 
-    def __init__(self, store: Store, workers: Executor, *, reuse: bool = True, recall: bool = False) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: Store,
+        workers: Executor,
+        *,
+        reuse: bool = True,
+        recall: bool = False,
+        prepare: Callable[[Task], None] = lambda _: None,
+    ) -> None:
+        self._store, self._prepare = store, prepare
         self._workers = workers
         self._reuse = reuse
         self._recall = recall
@@ -212,11 +134,11 @@ class Scheduler:
                     if any((other.task.kind, other.key) == (task.kind, key) for other in running.values()):
                         continue
                     alone = task.alone or task.name in self._alone
-                    lane = self._workers.idle_lane(task.needs, task.reach, task.environment, alone=alone)
+                    lane = self._workers.idle_lane(task.needs, _reach(task), task.environment, alone=alone)
                     if lane is None:
                         continue
                     try:
-                        task.prepare()
+                        self._prepare(task)
                     except ConrepairError as error:
                         settled = refused(error)
                     else:
@@ -287,7 +209,7 @@ class Scheduler:
             journal.mkdir(exist_ok=True)
             forget_tried(journal, self._whose)
             payload = payload | {"journal": str(journal), "whose": self._whose}
-        job = Job(task.kind, payload, folder, task.needs, allowed(task.timeout), task.reach, task.environment)
+        job = Job(task.kind, payload, folder, task.needs, allowed(task.timeout), _reach(task), task.environment)
         started = time.perf_counter()
         doing = begun(task.name if task.name.endswith(task.kind) else f"{task.name}, {task.kind}")
         return _Running(task, job, key, lane, self._workers.start(lane, job), scratch, started, doing)
@@ -352,38 +274,9 @@ def _ready(task: Task, results: Mapping[str, Result]) -> bool:
     return all(name in results for name in task.depends)
 
 
-def entries_of(task: Task, results: Mapping[str, Result]) -> dict[str, Entry]:
-    """What was made of what a task depends on, by name."""
-    return {name: entry for name in task.depends if (entry := results[name].entry) is not None}
-
-
-def not_stored(otherwise: str) -> Result:
-    """The result of a task that no earlier run did, where none is to be done.
-
-    Args:
-        otherwise: What to say.
-    """
-    return Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
-
-
-def blocked(task: Task, results: Mapping[str, Result]) -> Result | None:
-    """The result of a task that depends on a failed one; None where it doesn't.
-
-    Args:
-        task: Whose dependencies are settled.
-        results: By the task's name.
-    """
-    for name in task.depends:
-        before = results[name]
-        if before.entry is None:
-            return Result(blocked_by=name, because=before.failure or before.because)
-    return None
-
-
-def refused(error: ConrepairError) -> Result:
-    """The result of a task that an error of ours keeps from being done."""
-    kind = NO_LIBRARY if isinstance(error, MissingLibraryError) else "refused"
-    return Result(failure=Failure(kind, type(error).__name__, str(error), exit_code=int(error.exit_code)))
+def _reach(task: Task) -> str:
+    """How far a task's job reaches."""
+    return reach_of(task.kind, device=task.device)
 
 
 def _is_interrupted(value: Any) -> bool:

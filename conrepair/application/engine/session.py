@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conrepair.application.engine.job_table import JOBS
-from conrepair.application.engine.place import executor
+from conrepair.application.engine.place import executor, preparing
 from conrepair.ground.runtime.errors import StorageError
 from conrepair.ground.runtime.files.journal import Journal
 from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
@@ -22,7 +22,8 @@ from conrepair.ground.runtime.shown.progress import ProgressDisplay
 from conrepair.ground.runtime.words import complain
 
 if TYPE_CHECKING:
-    from conrepair.application.engine.scheduler import Result, Scheduler, Task
+    from conrepair.application.engine.scheduler import Scheduler
+    from conrepair.application.engine.task import Result, Task
 
 STORE = "store"
 """Name of the folder of results in a session's room."""
@@ -150,7 +151,7 @@ class Session:
         from conrepair.application.engine.scheduler import Scheduler
 
         def work() -> dict[str, Result]:
-            scheduler = Scheduler(self.store, self._executor)
+            scheduler = Scheduler(self.store, self._executor, prepare=preparing(display))
             with display.stage(name, len(tasks)) as stage:
                 scheduler.run(tasks, stage)
             return scheduler.results
@@ -163,7 +164,7 @@ class Session:
         from conrepair.application.engine.scheduler import Scheduler
 
         with ProgressDisplay(quiet=self._quiet) as display:
-            yield Scheduler(self.store, self._executor), display
+            yield Scheduler(self.store, self._executor, prepare=preparing(display)), display
 
 
 def _opened(stack: contextlib.ExitStack, cache: UserCache, own: Path, *, fresh: bool) -> Store | None:

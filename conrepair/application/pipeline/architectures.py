@@ -16,6 +16,7 @@ from conrepair.application.config.model import (
     ModelConfig,
     SyntheticConfig,
 )
+from conrepair.application.engine.place import preparing
 from conrepair.application.engine.scheduler import NotStoredError, Scheduler
 from conrepair.ground.runtime.errors import ConfigError
 from conrepair.ground.runtime.files.store import Store
@@ -94,7 +95,7 @@ def audit_one_by_one(
                     part = audit([model], scheduler)
             recalled = part is not None
             if part is None:
-                scheduler = Scheduler(store, workers, reuse=config.reuse)
+                scheduler = Scheduler(store, workers, reuse=config.reuse, prepare=preparing(display))
                 part = audit([model], scheduler)
             if not config.keep_models:
                 store.release(model_folders(scheduler) - kept)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from conrepair.application.config.model import AuditConfig, ModelConfig
-from conrepair.application.engine.place import executor
+from conrepair.application.engine.place import executor, preparing
 from conrepair.application.engine.scheduler import Scheduler
 from conrepair.application.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
 from conrepair.application.pipeline.compiling import check_backends
@@ -107,7 +107,7 @@ def _run_parts(
     with executor(
         config.limits.workers, folders, memory_gb=config.limits.memory_gb, folders=(store.work,)
     ) as workers:
-        scheduler = Scheduler(store, workers, reuse=config.reuse)
+        scheduler = Scheduler(store, workers, reuse=config.reuse, prepare=preparing(display))
         try:
 
             def part_of(models: Sequence[ModelConfig], scheduler: Scheduler, *, keep_failures: bool) -> Looked:

@@ -84,7 +84,7 @@ def _read(model: Model) -> Described:
 
 def _opened(model: Model, session: Session, timeout: float) -> Described:
     from conrepair.application.engine.problems import problem_of_failure
-    from conrepair.application.engine.scheduler import Result, Task
+    from conrepair.application.engine.task import Result, Task
     from conrepair.formats.models.formats import framework_needs
     from conrepair.formats.models.outline import Outline
 

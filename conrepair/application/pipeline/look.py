@@ -16,8 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conrepair.application.engine.job_table import JOBS
-from conrepair.application.engine.scheduler import Result, Task, blocked, entries_of, not_stored, refused
+from conrepair.application.engine.task import STEPS, Result, Task, blocked, entries_of, not_stored, refused
 from conrepair.application.pipeline.evaluation import Execution, Looked
 from conrepair.application.pipeline.photos import PhotoRoom
 from conrepair.application.pipeline.settings import AS_IT_IS, Settings
@@ -79,12 +78,11 @@ class _Calls:
         folder = self._folder / str(next(self._numbers))
         try:
             arguments = task.payload(entries_of(task, self.results))
-            task.prepare()
         except ConrepairError as error:
             return refused(error)
         folder.mkdir()
         try:
-            value = inspect.unwrap(function_of(task.kind, JOBS))(folder=folder, **arguments)
+            value = inspect.unwrap(function_of(task.kind, STEPS))(folder=folder, **arguments)
         # The boundary of a job: whatever third-party code raises is its result.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             sys.stdout.flush()

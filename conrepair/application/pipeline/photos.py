@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.metadata
 import itertools
 from pathlib import Path
 
-from conrepair.application.engine.fingerprint import library_versions
 from conrepair.application.pipeline.datasets import Dataset
 from conrepair.ground.data.feeds import DataReference
 from conrepair.ground.data.pictures.prepare import PhotoPreparation
@@ -113,7 +113,7 @@ class PhotoRoom:
 
 def _key(dataset: Dataset, spatial: SpatialRecipe) -> str:
     payload = {"photos": dataset.sha256, "spatial": dataclasses.asdict(spatial), "code": _decoder_hash()}
-    return job_key(_KIND, payload, f"pillow {library_versions().get('pillow')}")
+    return job_key(_KIND, payload, f"pillow {importlib.metadata.version('pillow')}")
 
 
 def _decoder_hash() -> str:

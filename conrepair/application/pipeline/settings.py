@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from conrepair.application.report.result import Place
-from conrepair.application.verbs.options import Compare, Convert, Execute, Fed, Layers, Localize, Pair, Repair
+from conrepair.application.verbs.options import Compare, Convert, Fed, Layers, Localize, Pair, Repair
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.repairs.options import RepairOptions
@@ -142,28 +142,6 @@ class Settings:
         """
         check_names("tolerance", self.tolerance.by_output, outputs, types=True)
         check_names("metric", (item.output for item in self.metrics if item.output), outputs, types=False)
-
-
-def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
-    """Where a model runs.
-
-    Args:
-        options: Of the verb.
-        own: Options of the backend besides, which those of the verb stand before.
-
-    Raises:
-        ConfigError: naming the option that isn't one, or is wrong.
-        UsageError: if there's no backend of that name.
-    """
-    given = {**own, **cast(Mapping[str, Any], options.options)}  # as a verb reads them, from texts, too
-    for known in (LIBRARIES, DEPLOYED):
-        if options.backend == known.name and not given:
-            return known
-    from conrepair.application.pipeline.from_config import (
-        named_choice,  # the types of a configuration take a while to import
-    )
-
-    return named_choice(options.backend, given, Path.cwd())
 
 
 def verb_settings(options: Fed, *, first: bool = False) -> Settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.datasets import dataset_for, is_array_file
@@ -13,13 +13,13 @@ from conrepair.application.pipeline.declared_inputs import input_specs
 from conrepair.application.pipeline.plan import Goal
 from conrepair.application.pipeline.recipes import fitting_recipe, recipe_of
 from conrepair.application.pipeline.run import Request, run_models, run_state
-from conrepair.application.pipeline.settings import LIBRARIES, BackendChoice, verb_settings
+from conrepair.application.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice, verb_settings
 from conrepair.application.pipeline.stages.preparation import build, draw
 from conrepair.application.pipeline.subject import Subject, slug
 from conrepair.application.report.repair.summary import conversion_lines
 from conrepair.application.report.result import Row
 from conrepair.application.report.results import Converted, Executed
-from conrepair.application.verbs.options import Build, Convert, Execute, Inputs
+from conrepair.application.verbs.options import Convert, Execute, Inputs
 from conrepair.formats.converters.routes import Route, find_route, pinned_route
 from conrepair.formats.models.detect import detect_framework
 from conrepair.formats.models.identity import model_sha256
@@ -31,6 +31,28 @@ from conrepair.ground.intake.data import data_file
 from conrepair.ground.intake.models import model_file
 from conrepair.ground.runtime.errors import ConrepairError, UsageError
 from conrepair.ground.runtime.files.outputs import Output
+
+
+def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
+    """Where a model runs.
+
+    Args:
+        options: Of the verb.
+        own: Options of the backend besides, which those of the verb stand before.
+
+    Raises:
+        ConfigError: naming the option that isn't one, or is wrong.
+        UsageError: if there's no backend of that name.
+    """
+    given = {**own, **cast(Mapping[str, Any], options.options)}  # as a verb reads them, from texts, too
+    for known in (LIBRARIES, DEPLOYED):
+        if options.backend == known.name and not given:
+            return known
+    from conrepair.application.pipeline.from_config import (
+        named_choice,  # the types of a configuration take a while to import
+    )
+
+    return named_choice(options.backend, given, Path.cwd())
 
 
 def request_of(
@@ -78,22 +100,6 @@ def _goal(options: Convert, path: Path, framework: str, declared: tuple[TensorSp
     chosen = _options(options.options, route)
     _check_calibration(route, chosen, data, recipe=options.recipe is not None)
     return Goal(via=tuple(step.name for step in route.steps), options=chosen)
-
-
-def build_of(options: Build, given: Path = Path()) -> Subject:
-    """The model to compile.
-
-    Args:
-        options: Of the verb.
-        given: Folder for objects; a shell has none.
-
-    Raises:
-        ConrepairError: if there's no such file, or an option's value can't be meant.
-    """
-    declared = input_specs(options.inputs)
-    path, own = model_file(options.model, given, inputs=declared)
-    detect_framework(path)
-    return Subject(name=slug(path), origin=path, trust=options.trust or own, declared=declared)
 
 
 def inputs_file(path: Path) -> Output:

@@ -8,7 +8,7 @@ import pytest
 
 from conrepair.application.campaigns import accuracy
 from conrepair.application.campaigns.accuracy import measure_systems
-from conrepair.application.engine.scheduler import Task
+from conrepair.application.engine.task import Task
 from conrepair.application.verbs.trace import Accuracy
 from conrepair.ground.runtime.errors import DeviceError
 from conrepair.ground.runtime.processes.reach import CONFINED, GPU

@@ -31,6 +31,7 @@ PACKAGE = Path(conrepair.__file__).parent
         ("draw_inputs", "formats/networks/synthetic_inputs.py"),
         ("generate", "laboratory/generate/specifications/pooling.py"),  # registered by its package's name
         ("fuzz_try", "laboratory/generate/patterns/attention.py"),
+        ("look", "diagnosis/localization/localize.py"),  # by the names of jobs that it calls itself
     ],
 )
 def test_what_is_imported_on_the_way_counts(kind: str, reached: str) -> None:
@@ -47,6 +48,8 @@ def test_what_is_imported_on_the_way_counts(kind: str, reached: str) -> None:
         ("execute", "formats/onnx/edit/editor.py"),
         ("describe", "formats/converters/all_converters.py"),
         ("describe", "diagnosis/repairs/search.py"),
+        ("look", "application/campaigns/fuzzing.py"),
+        ("look", "application/engine/scheduler.py"),  # which hands it out, and all other jobs
     ],
 )
 def test_what_isn_t_imported_doesn_t(kind: str, other: str) -> None:

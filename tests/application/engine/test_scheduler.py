@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import shutil
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +17,8 @@ from job_tables import jobs_of
 
 from conrepair.application.engine import scheduler as module
 from conrepair.application.engine.job_table import JOBS
-from conrepair.application.engine.scheduler import NotStoredError, Result, Scheduler, Task
+from conrepair.application.engine.scheduler import NotStoredError, Scheduler
+from conrepair.application.engine.task import Result, Task
 from conrepair.application.pipeline.stages.preparation import source_task
 from conrepair.application.pipeline.stages.state import model_of
 from conrepair.application.pipeline.subject import Subject
@@ -51,10 +51,12 @@ class Room:
         self.tally = folder / "tally"
         self.workers = workers
 
-    def run(self, *tasks: Task, reuse: bool = True) -> dict[str, Result]:
+    def run(
+        self, *tasks: Task, reuse: bool = True, prepare: Callable[[Task], None] = lambda _: None
+    ) -> dict[str, Result]:
         """As a new run of the program does."""
         with Store(self.root, fresh=not reuse) as store:
-            scheduler = Scheduler(store, self.workers, reuse=reuse)
+            scheduler = Scheduler(store, self.workers, reuse=reuse, prepare=prepare)
             scheduler.run(tasks)
         return scheduler.results
 
@@ -514,31 +516,33 @@ def test_an_interruption_leaves_no_scratch_folder(room: Room) -> None:
 # --- Preparing ---
 
 
-def prepared(task: Task, calls: list[str], error: ConrepairError | None = None) -> Task:
-    def prepare() -> None:
-        calls.append(task.name)
-        if error is not None:
-            raise error
+def preparing(calls: list[str], **errors: ConrepairError) -> Callable[[Task], None]:
+    """What notes the names of tasks, and raises an error for those of one."""
 
-    return dataclasses.replace(task, prepare=prepare)
+    def prepare(task: Task) -> None:
+        calls.append(task.name)
+        if task.name in errors:
+            raise errors[task.name]
+
+    return prepare
 
 
 def test_a_task_is_prepared_once_before_it_runs_and_not_when_its_result_is_stored(room: Room) -> None:
     calls: list[str] = []
-    room.run(prepared(room.task("a"), calls))
+    room.run(room.task("a"), prepare=preparing(calls))
     assert (calls, room.ran) == (["a"], ["a"])
-    assert room.run(prepared(room.task("a"), calls))["a"].reused
+    assert room.run(room.task("a"), prepare=preparing(calls))["a"].reused
     assert (calls, room.ran) == (["a"], [])
 
 
 def test_a_task_that_cannot_be_prepared_fails_and_blocks(room: Room) -> None:
     calls: list[str] = []
     error = ToolEnvironmentError("environment x could not be made: no network")
-    results = room.run(prepared(room.task("a"), calls, error), room.task("b", "echo", "a"), room.task("c"))
+    results = room.run(room.task("a"), room.task("b", "echo", "a"), room.task("c"), prepare=preparing(calls, a=error))
     failure = results["a"].failure
     assert failure is not None
     assert (str(failure), failure.exit_code) == (str(error), int(error.exit_code))
     assert results["b"].blocked_by == "a"
     assert room.ran == ["c"]
-    assert entry(room.run(prepared(room.task("a"), calls))["a"]), "the failure wasn't stored"
-    assert calls == ["a", "a"]
+    assert entry(room.run(room.task("a"), prepare=preparing(calls))["a"]), "the failure wasn't stored"
+    assert calls == ["a", "c", "a"]

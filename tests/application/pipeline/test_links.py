@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.application.engine.scheduler import Result, Scheduler, Task
+from conrepair.application.engine.scheduler import Scheduler
+from conrepair.application.engine.task import Result, Task
 from conrepair.ground.runtime.errors import StorageError
 from conrepair.ground.runtime.files.journal import end_early
 from conrepair.ground.runtime.files.store import Store

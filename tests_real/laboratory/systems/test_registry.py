@@ -13,8 +13,8 @@ import numpy as np
 import onnx
 import pytest
 
-from conrepair.application.engine.scheduler import Task
 from conrepair.application.engine.session import Session
+from conrepair.application.engine.task import Task
 from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.backends.base import Switch
 from conrepair.formats.models.identity import copy_model, model_sha256

@@ -11,8 +11,8 @@ from typing import Any
 
 from conrepair.application.cli.next_step import command, tell_next
 from conrepair.application.engine.problems import entry_of, problem_of_failure
-from conrepair.application.engine.scheduler import Task
 from conrepair.application.engine.session import Session
+from conrepair.application.engine.task import Task
 from conrepair.application.pipeline.pair import is_build, repair_folder
 from conrepair.application.report.folder import check_folder, run_output
 from conrepair.diagnosis.repairs.build_change import changed_options, read_build_patch, write_changed

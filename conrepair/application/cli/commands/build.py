@@ -9,9 +9,8 @@ from typing import Any
 
 from conrepair.application.cli.next_step import command, tell_next
 from conrepair.application.engine.session import Session
+from conrepair.application.pipeline.building import build_model, build_of
 from conrepair.application.pipeline.from_config import named_choice
-from conrepair.application.pipeline.single import build_of
-from conrepair.application.pipeline.stages.compilation import build_model
 from conrepair.application.report.built import check_build_folder
 from conrepair.application.verbs.options import Build
 from conrepair.formats.tvm import settings

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from conrepair.application.cli.next_step import tell_next
 from conrepair.application.engine.session import Session
-from conrepair.application.pipeline.settings import BackendChoice, backend_of
-from conrepair.application.pipeline.single import execute_model, request_of
+from conrepair.application.pipeline.settings import BackendChoice
+from conrepair.application.pipeline.single import backend_of, execute_model, request_of
 from conrepair.application.report.results import Executed, check_run_folder
 from conrepair.application.verbs.options import Compiled, Execute
 from conrepair.formats.models.detect import detect_framework

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conrepair.application.engine.scheduler import Result, Runner, Task
+from conrepair.application.engine.task import Result, Runner, Task
 from conrepair.application.jobs.values import ConversionStep, Outlined
 from conrepair.application.report.row_paths import placed, resolved_in
 from conrepair.diagnosis.repairs.conversion.likeness import same_failure

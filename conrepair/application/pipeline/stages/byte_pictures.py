@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from conrepair.application.engine.scheduler import Task
+from conrepair.application.engine.task import Task
 from conrepair.application.jobs.values import LikelyRecipe
 from conrepair.application.pipeline.datasets import with_ranges
 from conrepair.application.pipeline.stages.state import RunState

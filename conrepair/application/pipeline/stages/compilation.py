@@ -6,17 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from conrepair.application.engine.place import make_environments
-from conrepair.application.engine.scheduler import Task
-from conrepair.application.engine.session import Session
-from conrepair.application.jobs.values import Compiled, ConversionStep
-from conrepair.application.pipeline.compiling import backend_options, plan_preparation
+from conrepair.application.engine.task import Task
+from conrepair.application.jobs.values import ConversionStep
+from conrepair.application.pipeline.compiling import plan_preparation
 from conrepair.application.pipeline.plan import Conversion, plan_conversions
 from conrepair.application.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIES, BackendChoice
-from conrepair.application.pipeline.stages.preparation import source_task
 from conrepair.application.pipeline.stages.state import RunState, model_of
 from conrepair.application.pipeline.subject import Subject
-from conrepair.application.report.built import Built
 from conrepair.application.report.result import Problem
 from conrepair.formats.backends.all_backends import COMPILERS, backend
 from conrepair.formats.models.formats import framework_needs
@@ -70,7 +66,6 @@ def conversion_task(
         timeout=state.settings.seconds,
         # Whether data can be read depends on more than the payload: the photos are still being decoded.
         keep_failure=not calibrates,
-        prepare=lambda: make_environments(step.job_needs, state.display),
     )
     return state.kept(task)
 
@@ -171,44 +166,3 @@ def compile_task(
         device=backend(config.name).reach(options),
         environment=backend(config.name).environment(options),
     )
-
-
-def build_model(
-    subject: Subject, compiler: BackendChoice, session: Session, *, batch_size: int, timeout: float
-) -> Built:
-    """Compile a model, without running it.
-
-    Args:
-        subject: The model.
-        compiler: From `from_config.named_choice`.
-        session: Where.
-        batch_size: For a model that leaves it open.
-        timeout: Seconds for each step.
-
-    Raises:
-        ConrepairError: what failed.
-    """
-    source = model_of(session.made(source_task(subject, timeout)))
-    steps = plan_preparation(subject.name, source.model, compiler)
-    inputs = source.description.inputs
-    for conversion in steps:
-        source = _converted(source, conversion, inputs, session, timeout)
-    options = backend_options(compiler)
-    entry = session.made(
-        compile_task("build", source.model, compiler, options, batch_size=batch_size, seconds=timeout, runs=False)
-    )
-    return Built(
-        folder=entry.folder,
-        via=steps[-1].route if steps else "",
-        record=entry.read(Compiled).build,
-        source=subject.path,
-    )
-
-
-def _converted(
-    source: LoadedModel, conversion: Conversion, inputs: tuple[TensorSpec, ...], session: Session, timeout: float
-) -> LoadedModel:
-    step = ConversionStep.of(conversion.step, conversion.options)
-    payload = {"model": source.model.bare, "step": step, "inputs": inputs}
-    task = Task(conversion.name, "convert", lambda _: payload, needs=conversion.step.needs, timeout=timeout)
-    return model_of(session.made(task))

@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conrepair.application.engine.place import make_environments
-from conrepair.application.engine.scheduler import Result, Task
+from conrepair.application.engine.task import Result, Task
 from conrepair.application.jobs.values import Compiled, RunRecord, RunRequest
 from conrepair.application.pipeline.compiling import backend_options
 from conrepair.application.pipeline.evaluation import Execution, run_of
@@ -284,7 +283,6 @@ def _execution_task(
         timeout=state.settings.seconds,
         alone=state.settings.timed or device != CONFINED,
         device=device,
-        prepare=lambda: make_environments(needs, state.display),
         environment=backend(on.name).environment(on.options),
     )
     return state.kept(task)

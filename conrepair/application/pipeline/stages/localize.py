@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from conrepair.application.engine.scheduler import Task
+from conrepair.application.engine.task import Task
 from conrepair.application.pipeline.evaluation import Execution, computes_in
 from conrepair.application.pipeline.stages.localizing import (
     fed_model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
-from conrepair.application.engine.scheduler import Result
+from conrepair.application.engine.task import Result
 from conrepair.application.pipeline.evaluation import Execution
 from conrepair.application.pipeline.settings import Settings
 from conrepair.application.pipeline.stages.state import RunState, problem_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from conrepair.application.engine.scheduler import Task
+from conrepair.application.engine.task import Task
 from conrepair.application.jobs.values import Rounding, RunRecord
 from conrepair.application.pipeline.evaluation import Execution, Looked, computes_in, evaluate, run_of
 from conrepair.application.pipeline.settings import DEPLOYED, LIBRARIES

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.application.engine.scheduler import Task
+from conrepair.application.engine.task import Task
 from conrepair.application.jobs.values import BuildRequest
 from conrepair.application.pipeline.datasets import Dataset, with_ranges
 from conrepair.application.pipeline.recipes import sized_recipe

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from conrepair.application.engine.scheduler import Result, Task
+from conrepair.application.engine.task import Result, Task
 from conrepair.application.pipeline.evaluation import Execution, judged_again
 from conrepair.application.pipeline.plan import chains
 from conrepair.application.pipeline.stages.conversion_repair import RouteTrial, try_route

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from conrepair.application.engine.problems import problem_of_failure
-from conrepair.application.engine.scheduler import Result, Runner, Task
+from conrepair.application.engine.task import Result, Runner, Task
 from conrepair.application.pipeline.datasets import Dataset
 from conrepair.application.pipeline.photos import PhotoRoom
 from conrepair.application.pipeline.plan import Conversion
