@@ -44,7 +44,7 @@ def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
         ConfigError: naming the option that isn't one, or is wrong.
         UsageError: if there's no backend of that name.
     """
-    given = {**own, **cast(Mapping[str, Any], options.options)}  # as a verb reads them, from texts, too
+    given = {**own, **dict(cast(Mapping[str, Any], options.options))}  # as a verb reads them, from texts, too
     for known in (LIBRARIES, DEPLOYED):
         if options.backend == known.name and not given:
             return known

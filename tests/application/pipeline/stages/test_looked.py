@@ -120,9 +120,9 @@ def test_whether_a_model_is_random_is_asked_of_all_inputs(source: str, monkeypat
     """One that answers differently now and then may repeat on the first ones."""
     asked, executed = [], execution.executed
 
-    def noted(folder: Path, request: Any, load: Any) -> Any:
+    def noted(folder: Path, model: Any, request: Any, runnable: Any) -> Any:
         asked.append(request.limit)
-        return executed(folder, request, load)
+        return executed(folder, model, request, runnable)
 
     monkeypatch.setattr(execution, "executed", noted)
     assert _counts(_compared(source, source)) == {32}
