@@ -12,11 +12,9 @@ from conrepair.application.config.model import AuditConfig, ModelConfig
 from conrepair.application.engine.place import executor, preparing
 from conrepair.application.engine.scheduler import Scheduler
 from conrepair.application.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
-from conrepair.application.pipeline.compiling import check_backends
 from conrepair.application.pipeline.evaluation import Looked
-from conrepair.application.pipeline.from_config import settings_of, subjects_of
+from conrepair.application.pipeline.from_config import check_backends, check_converters, settings_of, subjects_of
 from conrepair.application.pipeline.photos import PhotoRoom
-from conrepair.application.pipeline.plan import check_converters
 from conrepair.application.pipeline.run import result_of, run_stages
 from conrepair.application.pipeline.stages.state import RunState
 from conrepair.application.report.audit_folder import write_audit, write_so_far

@@ -7,9 +7,8 @@ from pathlib import Path
 from conrepair.application.engine.session import Session
 from conrepair.application.engine.task import Task
 from conrepair.application.jobs.values import Compiled, ConversionStep
-from conrepair.application.pipeline.compiling import backend_options, plan_preparation
 from conrepair.application.pipeline.declared_inputs import input_specs
-from conrepair.application.pipeline.plan import Conversion
+from conrepair.application.pipeline.plan import Conversion, backend_options, plan_preparation
 from conrepair.application.pipeline.settings import BackendChoice
 from conrepair.application.pipeline.stages.compilation import compile_task
 from conrepair.application.pipeline.stages.preparation import source_task

@@ -12,15 +12,16 @@ from conrepair.application.config.model import AuditConfig, DatasetConfig, Model
 from conrepair.application.crowd.engine import check_engine
 from conrepair.application.pipeline.architectures import architecture_models
 from conrepair.application.pipeline.audit import check_output
-from conrepair.application.pipeline.compiling import backend_options, backend_problems, plan_preparation
 from conrepair.application.pipeline.from_config import (
     active_models,
     backend_choice,
+    backend_problems,
     check_generation,
+    converter_problems,
     goals_of,
     resolve_dataset,
 )
-from conrepair.application.pipeline.plan import converter_problems, plan_conversions
+from conrepair.application.pipeline.plan import backend_options, plan_conversions, plan_preparation
 from conrepair.application.pipeline.recipes import recipe_from_config
 from conrepair.application.pipeline.settings import AS_IT_IS
 from conrepair.application.verbs.trace import EXACT

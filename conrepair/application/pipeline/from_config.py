@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,6 @@ from conrepair.application.config.model import (
 )
 from conrepair.application.config.sections import GenerateConfig
 from conrepair.application.jobs.values import BuildRequest
-from conrepair.application.pipeline.compiling import check_options
 from conrepair.application.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
 from conrepair.application.pipeline.plan import Goal
 from conrepair.application.pipeline.recipes import default_recipe, recipe_from_config
@@ -37,6 +36,7 @@ from conrepair.application.verbs.metrics import metrics
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.repairs.options import RepairOptions
+from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.models.factories import factory_code
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.synthetic import SyntheticRange
@@ -96,6 +96,66 @@ def check_generation(config: AuditConfig, base: Path) -> None:
         check_wishes(networks.wishes, None if networks.material.identity else ())
     except UsageError as error:
         raise ConfigError(f"$.generate: {error}") from error
+
+
+def check_converters(config: AuditConfig) -> None:
+    """Refuse pinned converters and options that don't exist, before anything is done.
+
+    Raises:
+        ConfigError: naming each place in the configuration.
+    """
+    if problems := list(converter_problems(config)):
+        raise ConfigError("\n".join(problems))
+
+
+def converter_problems(config: AuditConfig) -> Iterator[str]:
+    """Pinned converters and options that don't exist, each with its place in the configuration."""
+    from conrepair.formats.converters.all_converters import converter  # each of which imports its own
+
+    places = [(f"$.models[{index}]", model.conversions) for index, model in enumerate(config.models)]
+    places += [(f"$.architectures[{index}]", item.conversions) for index, item in enumerate(config.architectures)]
+    for place, conversions in places:
+        for position, wanted in enumerate(conversions):
+            if not wanted.enabled:
+                continue
+            for name in dict.fromkeys([*(wanted.via or ()), *wanted.options]):
+                try:
+                    converter(name).complete(wanted.options.get(name, {}))
+                except ConfigError as error:
+                    yield f"{place}.conversions[{position}]: {error}"
+
+
+def check_backends(config: AuditConfig) -> None:
+    """Refuse options that don't exist, before anything is done.
+
+    Raises:
+        ConfigError: naming each place in the configuration.
+    """
+    if problems := list(backend_problems(config)):
+        raise ConfigError("\n".join(problems))
+
+
+def backend_problems(config: AuditConfig) -> Iterator[str]:
+    """Options of backends that don't exist, each with its place in the configuration."""
+    places = {"$": config.backends} | {
+        f"$.models[{i}]": model.backends or () for i, model in enumerate(config.models)
+    }
+    for place, backends in places.items():
+        for index, item in enumerate(backends):
+            try:
+                check_options(item)
+            except UsageError as error:
+                yield f"{place}.backends[{index}]: {error}"
+
+
+def check_options(config: BackendConfig) -> None:
+    """Refuse options of a backend that don't exist.
+
+    Raises:
+        UsageError: naming the option.
+    """
+    backend(config.name).check(config.options)
+    _ = BackendChoice(name=config.name, options=config.options).in_release  # says where there is none
 
 
 def settings_of(config: AuditConfig, base: Path) -> Settings:

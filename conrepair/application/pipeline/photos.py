@@ -9,14 +9,30 @@ import itertools
 from pathlib import Path
 
 from conrepair.application.pipeline.datasets import Dataset
-from conrepair.ground.data.feeds import DataReference
+from conrepair.ground.data.feeds import DataReference, image_input
 from conrepair.ground.data.pictures.prepare import PhotoPreparation
-from conrepair.ground.data.pictures.recipe import SpatialRecipe
+from conrepair.ground.data.pictures.recipe import Recipe, SpatialRecipe
+from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ConrepairError, StorageError
 from conrepair.ground.runtime.files.store import Store, job_key
 from conrepair.ground.runtime.files.whole import sha256_of
 
 _KIND = "photos"
+_DEFAULT_PHOTO_SIZE = 224
+
+
+def sized_recipe(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:
+    """The recipe with the size of the model's image input.
+
+    Raises:
+        DataError: if the model doesn't take exactly one image.
+    """
+    spec = image_input(inputs)
+    axes = (1, 2) if spec.layout == "NHWC" else (2, 3)
+    height, width = (spec.shape[axis] for axis in axes)
+    if not isinstance(height, int) or not isinstance(width, int):
+        height = width = _DEFAULT_PHOTO_SIZE
+    return recipe.for_size(height, width)
 
 
 class PhotoRoom:

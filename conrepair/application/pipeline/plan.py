@@ -1,19 +1,20 @@
-"""From what a model shall be converted to, to the tree of conversions."""
+"""From what a model shall be converted to, or what a backend takes, to the tree of conversions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from conrepair.application.pipeline.settings import BackendChoice
+from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.converters.base import Converter
 from conrepair.formats.converters.routes import Route, find_route, pinned_route
 from conrepair.formats.models.model import Model
 from conrepair.ground.runtime.errors import ConfigError
-
-if TYPE_CHECKING:
-    from conrepair.application.config.model import AuditConfig
+from conrepair.ground.runtime.files.whole import sha256_of
 
 
 @dataclass(frozen=True)
@@ -57,33 +58,6 @@ class Conversion:
     def changed(self) -> dict[str, Any]:
         """The options that aren't the converter's defaults."""
         return self.step.changed(self.options)
-
-
-def check_converters(config: AuditConfig) -> None:
-    """Refuse pinned converters and options that don't exist, before anything is done.
-
-    Raises:
-        ConfigError: naming each place in the configuration.
-    """
-    if problems := list(converter_problems(config)):
-        raise ConfigError("\n".join(problems))
-
-
-def converter_problems(config: AuditConfig) -> Iterator[str]:
-    """Pinned converters and options that don't exist, each with its place in the configuration."""
-    from conrepair.formats.converters.all_converters import converter  # each of which imports its own
-
-    places = [(f"$.models[{index}]", model.conversions) for index, model in enumerate(config.models)]
-    places += [(f"$.architectures[{index}]", item.conversions) for index, item in enumerate(config.architectures)]
-    for place, conversions in places:
-        for position, wanted in enumerate(conversions):
-            if not wanted.enabled:
-                continue
-            for name in dict.fromkeys([*(wanted.via or ()), *wanted.options]):
-                try:
-                    converter(name).complete(wanted.options.get(name, {}))
-                except ConfigError as error:
-                    yield f"{place}.conversions[{position}]: {error}"
 
 
 def plan_conversions(
@@ -156,3 +130,37 @@ def conversions_along(
         name = f"{source}{'+' if '/' in source else '/'}{chain}"
         yield Conversion(name, parent, step, chain, False, chosen, asked)
         parent = name
+
+
+def plan_preparation(name: str, model: Model, config: BackendChoice) -> tuple[Conversion, ...]:
+    """The conversions that bring a model into the format that a backend takes; none where it takes it as it is.
+
+    Args:
+        name: Of the model: a configured one's, or a conversion's.
+        model: The model.
+        config: The backend.
+
+    Raises:
+        ConfigError: if there's no route.
+    """
+    elsewhere = config.in_release
+    wanted = elsewhere.system.format if elsewhere else backend(config.name).takes(model, config.options)
+    if wanted == model.framework:
+        return ()
+    return tuple(conversions_along(find_route(model.framework, wanted, model=model), name))
+
+
+def backend_options(config: BackendChoice) -> dict[str, Any]:
+    """Options of a backend as a job takes them, a folder that it reads as an absolute path with its hash.
+
+    Raises:
+        ConfigError: if the folder doesn't exist.
+    """
+    options = dict(config.options)
+    for key, use in (("database", "start anew"), ("built", "compile")):
+        if options.get(key) is not None:
+            folder = Path(options[key])
+            if not folder.is_dir():
+                raise ConfigError(f"backend {config.label}: {key} {folder} is no folder; leave it out to {use}")
+            options |= {key: str(folder), f"{key}_sha256": sha256_of(folder)}
+    return options

@@ -8,18 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conrepair.application.pipeline.datasets import Dataset
-from conrepair.ground.data.feeds import image_input
 from conrepair.ground.data.pictures.named_recipes import named_recipe
 from conrepair.ground.data.pictures.recipe import Recipe
-from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ConfigError
 from conrepair.ground.runtime.files.json_file import read_json_text, value_of
 from conrepair.ground.zoo.catalog import MODELS
 
 if TYPE_CHECKING:
     from conrepair.application.config.model import ModelConfig, RecipeConfig
-
-_DEFAULT_PHOTO_SIZE = 224
 
 _KERAS_FAMILIES = (
     # The longest matching beginning decides; from each application's preprocess_input.
@@ -70,20 +66,6 @@ def default_recipe(model: ModelConfig) -> tuple[Recipe, bool]:
         if matches:
             return named_recipe(max(matches)[1]), True
     return named_recipe("raw"), False
-
-
-def sized_recipe(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:
-    """The recipe with the size of the model's image input.
-
-    Raises:
-        DataError: if the model doesn't take exactly one image.
-    """
-    spec = image_input(inputs)
-    axes = (1, 2) if spec.layout == "NHWC" else (2, 3)
-    height, width = (spec.shape[axis] for axis in axes)
-    if not isinstance(height, int) or not isinstance(width, int):
-        height = width = _DEFAULT_PHOTO_SIZE
-    return recipe.for_size(height, width)
 
 
 def recipe_of(value: str | Path | Mapping[str, Any] | Recipe | None) -> Recipe | None:

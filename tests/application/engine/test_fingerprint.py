@@ -49,6 +49,7 @@ def test_what_is_imported_on_the_way_counts(kind: str, reached: str) -> None:
         ("describe", "formats/converters/all_converters.py"),
         ("describe", "diagnosis/repairs/search.py"),
         ("look", "application/campaigns/fuzzing.py"),
+        ("look", "application/config/model.py"),
         ("look", "application/engine/scheduler.py"),  # which hands it out, and all other jobs
     ],
 )

@@ -8,8 +8,8 @@ import pytest
 
 from conrepair.application.config.load import parse_config
 from conrepair.application.config.model import AuditConfig, ModelConfig
-from conrepair.application.pipeline.from_config import active_models, goals_of
-from conrepair.application.pipeline.plan import Conversion, Goal, check_converters, plan_conversions
+from conrepair.application.pipeline.from_config import active_models, check_converters, goals_of
+from conrepair.application.pipeline.plan import Conversion, Goal, plan_conversions
 from conrepair.formats.converters import all_converters
 from conrepair.formats.models.model import Model
 from conrepair.ground.runtime.errors import ConfigError

@@ -17,7 +17,7 @@ from conrepair.application.config.load import parse_config, read_json
 from conrepair.application.config.model import ModelConfig
 from conrepair.application.pipeline.architectures import architecture_models
 from conrepair.application.pipeline.audit import run_audit
-from conrepair.application.pipeline.plan import check_converters
+from conrepair.application.pipeline.from_config import check_converters
 from conrepair.application.report.audit_folder import write_audit, write_so_far
 from conrepair.application.report.result import AuditResult
 from conrepair.ground.runtime.errors import ConfigError

@@ -15,8 +15,7 @@ from conrepair.application.config.legacy.read import account_lines, is_legacy, m
 from conrepair.application.config.legacy.translate import Translation
 from conrepair.application.config.load import parse_config, read_json
 from conrepair.application.pipeline.config_check import problems_of_parts, problems_of_run
-from conrepair.application.pipeline.from_config import active_models
-from conrepair.application.pipeline.plan import check_converters
+from conrepair.application.pipeline.from_config import active_models, check_converters
 from conrepair.ground.runtime.errors import ConfigError, ExitCode, UsageError
 from conrepair.ground.runtime.files.outputs import Output
 from conrepair.ground.runtime.files.whole import write_json

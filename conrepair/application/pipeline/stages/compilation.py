@@ -8,8 +8,7 @@ from typing import Any
 
 from conrepair.application.engine.task import Task
 from conrepair.application.jobs.values import ConversionStep
-from conrepair.application.pipeline.compiling import plan_preparation
-from conrepair.application.pipeline.plan import Conversion, plan_conversions
+from conrepair.application.pipeline.plan import Conversion, plan_conversions, plan_preparation
 from conrepair.application.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.application.pipeline.stages.state import RunState, model_of
 from conrepair.application.pipeline.subject import Subject

@@ -8,9 +8,8 @@ from typing import Any
 
 from conrepair.application.engine.task import Result, Task
 from conrepair.application.jobs.values import Compiled, RunRecord, RunRequest
-from conrepair.application.pipeline.compiling import backend_options
 from conrepair.application.pipeline.evaluation import Execution, run_of
-from conrepair.application.pipeline.plan import Conversion
+from conrepair.application.pipeline.plan import Conversion, backend_options
 from conrepair.application.pipeline.settings import AS_IT_IS, BackendChoice
 from conrepair.application.pipeline.stages.compilation import backends_of, compile_task
 from conrepair.application.pipeline.stages.state import RunState, problem_of

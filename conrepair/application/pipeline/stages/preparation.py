@@ -10,7 +10,7 @@ from typing import Any
 from conrepair.application.engine.task import Task
 from conrepair.application.jobs.values import BuildRequest
 from conrepair.application.pipeline.datasets import Dataset, with_ranges
-from conrepair.application.pipeline.recipes import sized_recipe
+from conrepair.application.pipeline.photos import sized_recipe
 from conrepair.application.pipeline.stages.state import RunState, model_of
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import Problem

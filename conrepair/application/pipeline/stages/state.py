@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 from conrepair.application.engine.problems import problem_of_failure
 from conrepair.application.engine.task import Result, Runner, Task
 from conrepair.application.pipeline.datasets import Dataset
-from conrepair.application.pipeline.photos import PhotoRoom
+from conrepair.application.pipeline.photos import PhotoRoom, sized_recipe
 from conrepair.application.pipeline.plan import Conversion
-from conrepair.application.pipeline.recipes import sized_recipe
 from conrepair.application.pipeline.settings import STEPS, Settings
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import Problem

@@ -15,7 +15,7 @@ from conrepair.ground.runtime.errors import DeviceError
 
 @dataclass(frozen=True)
 class RpcDevice:
-    """See `conrepair.application.config.model.RpcDeviceConfig`, which has the same fields and more."""
+    """As `device` of a backend in a configuration has them, and more."""
 
     host: str
     port: int

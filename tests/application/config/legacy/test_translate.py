@@ -17,7 +17,7 @@ from conrepair.application.config.legacy.paths import ModelNames
 from conrepair.application.config.legacy.read import is_legacy
 from conrepair.application.config.legacy.translate import Translation, translate
 from conrepair.application.config.load import parse_config
-from conrepair.application.pipeline.plan import check_converters
+from conrepair.application.pipeline.from_config import check_converters
 from conrepair.ground.runtime.errors import ConfigError
 from conrepair.ground.zoo.catalog import MODELS
 
