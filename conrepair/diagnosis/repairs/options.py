@@ -5,7 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conrepair.diagnosis.localization.options import Options
+from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.kinds import EditKind
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a model has given to all samples in its own library.
+
+    Attributes:
+        path: Folder of `output_<index>.npy`, the samples in the dataset's order.
+        sha256: Of the model: what it gives follows from that and the data.
+        outputs: In the model's order.
+        ordered: Whether that means anything, and not names alone.
+    """
+
+    path: str
+    sha256: str
+    outputs: tuple[TensorSpec, ...]
+    ordered: bool
 
 
 @dataclass(frozen=True)
@@ -20,6 +38,7 @@ class RepairOptions:
         edits: Only of these sorts; None: of all.
         bake_recipe: Whether another recipe for photos becomes operators of the model, where that can be said.
         labels: Of the samples, in the dataset's order; None where one isn't known.
+        ran: What the source and the target, as they came, have given; None where that isn't known.
     """
 
     localization: Options = field(default_factory=Options)
@@ -28,3 +47,4 @@ class RepairOptions:
     edits: frozenset[EditKind] | None = None
     bake_recipe: bool = False
     labels: tuple[int | None, ...] = ()
+    ran: tuple[Ran | None, Ran | None] = (None, None)

@@ -15,6 +15,9 @@ RECIPE = "recipe.json"
 CONVERTED = "converted.onnx"
 """What a patch is for, beside it, where the target itself can't be edited."""
 
+SAME_GRAPH = "the file has the source's graph to the bit, so that no answer can differ"
+"""An effect of a repair, in words."""
+
 
 @dataclass(frozen=True)
 class Delivery:

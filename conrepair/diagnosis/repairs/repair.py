@@ -18,7 +18,7 @@ from conrepair.diagnosis.repairs.baking import bake
 from conrepair.diagnosis.repairs.bench import Bench
 from conrepair.diagnosis.repairs.edits import Edit, SetRange, in_words
 from conrepair.diagnosis.repairs.options import RepairOptions
-from conrepair.diagnosis.repairs.outcomes import CONVERTED, PATCH, RECIPE, Delivery
+from conrepair.diagnosis.repairs.outcomes import CONVERTED, PATCH, RECIPE, SAME_GRAPH, Delivery
 from conrepair.diagnosis.repairs.patch import Patch, write_patch
 from conrepair.diagnosis.repairs.preparation import fed_otherwise, prepared_wrongly, repair_preparation
 from conrepair.diagnosis.repairs.result import RepairResult
@@ -271,8 +271,8 @@ def _repaired(
             (room / "whole").mkdir()
             model = patch.make(bench.editor.again(), room / "whole", STEM)
         unseen = unseen_samples(source, bench.target, options)
-        right = list(unseen.answers(source, source.model))
-        before = unseen.agreement(right, unseen.answers(target, target.model))
+        right = list(unseen.as_it_came(source, options.ran[0]))
+        before = unseen.agreement(right, unseen.as_it_came(target, options.ran[1]))
         after, as_source = before, False
         if patch.edits:
             edited = model or target.model
@@ -285,7 +285,7 @@ def _repaired(
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
         if as_source:
-            effects = (*effects, "the file has the source's graph to the bit, so that no answer can differ")
+            effects = (*effects, SAME_GRAPH)
         why_undone = None
         if patch.edits and not is_of_use(after, before, clean=not found.result.faults):
             # What was judged on a few samples doesn't hold on others: the target stays as it came.

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from conrepair.diagnosis.localization.align.outputs import named_alike
 from conrepair.diagnosis.localization.run.fed_model import FedModel
-from conrepair.diagnosis.repairs.options import RepairOptions
+from conrepair.diagnosis.repairs.options import Ran, RepairOptions
 from conrepair.diagnosis.repairs.outcomes import Agreement
 from conrepair.formats.models.identity import model_files
 from conrepair.formats.models.model import Model
@@ -248,6 +250,22 @@ class Unseen:
     batch_size: int
     labels: tuple[int | None, ...]
 
+    def as_it_came(self, subject: FedModel, known: Ran | None) -> Iterator[SampledAnswers]:
+        """What a model gives to these samples, as it came: it isn't run where it has given that already.
+
+        Args:
+            subject: The model.
+            known: What it has given, if this one did.
+        """
+        given = {} if known is None else _given(subject, known)
+        if known is None or not given:
+            yield from self.answers(subject, subject.model)
+            return
+        order, end = [*subject.data.order], self.begin + self.count
+        for start in range(self.begin - self.begin % self.batch_size, min(end, len(order)), self.batch_size):
+            places = order[max(start, self.begin) : min(start + self.batch_size, end)]
+            yield SampledAnswers(len(places), {name: array[places] for name, array in given.items()}, known.ordered)
+
     def answers(self, subject: FedModel, model: Model, runnable: Runnable | None = None) -> Iterator[SampledAnswers]:
         """As `verify.answers`, to these samples."""
         return answers(
@@ -257,6 +275,16 @@ class Unseen:
     def agreement(self, right: Iterable[SampledAnswers], given: Iterable[SampledAnswers]) -> Agreement:
         """As `verify.agreement`, with these samples' labels."""
         return agreement(right, given, labels=self.labels)
+
+
+def _given(subject: FedModel, known: Ran) -> dict[str, Array]:
+    """What a model has given, by name; nothing where another one did, or not each sample has a row as it came."""
+    paths = [Path(known.path, f"output_{index}.npy") for index in range(len(known.outputs))]
+    if known.sha256 != subject.model.sha256 or subject.fixed_batch is not None or not all(map(Path.is_file, paths)):
+        return {}
+    found = {spec.name: np.load(path, mmap_mode="r") for spec, path in zip(known.outputs, paths, strict=True)}
+    whole = all(len(found[spec.name]) == subject.data.count for spec in known.outputs)
+    return found if whole and all(str(found[spec.name].dtype) == spec.dtype for spec in known.outputs) else {}
 
 
 def unseen_samples(source: FedModel, target: FedModel, options: RepairOptions) -> Unseen:

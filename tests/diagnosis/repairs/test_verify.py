@@ -20,7 +20,7 @@ from small_models import model_of
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.run.fed_model import FedModel
 from conrepair.diagnosis.repairs import verify
-from conrepair.diagnosis.repairs.options import RepairOptions
+from conrepair.diagnosis.repairs.options import Ran, RepairOptions
 from conrepair.diagnosis.repairs.outcomes import Agreement
 from conrepair.diagnosis.repairs.repair import repair_models
 from conrepair.diagnosis.repairs.verify import (
@@ -152,6 +152,39 @@ def test_what_is_the_source_is_not_run_again(tmp_path: Path, monkeypatch: pytest
     assert "no answer can differ" in result.effects[-1]
     assert (result.unseen_after.samples, result.unseen_after.error) == (16, 0)
     assert result.unseen_before.error > 0.01
+
+
+def test_what_was_run_before_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = [replace(side, data=replace(side.data, first=(9, 2))) for side in _wrong_by_an_attribute(tmp_path)]
+    options = RepairOptions(Options(samples=4), unseen=13)
+    ran, unseen = [], unseen_samples(*sides, options)
+    for side in sides:
+        folder = tmp_path / f"run of {Path(side.model.path).stem}"
+        folder.mkdir()
+        in_order = replace(side, data=replace(side.data, first=()))
+        parts = [item.outputs["y"] for item in answers(in_order, side.model, begin=0, count=24)]
+        np.save(folder / "output_0.npy", np.concatenate(parts))
+        outputs = framework("onnx").describe(side.model).outputs
+        ran.append(Ran(str(folder), side.model.sha256, outputs, ordered=True))
+    right, theirs = ([*unseen.answers(side, side.model)] for side in sides)
+    wanted = unseen.agreement(right, theirs)
+    monkeypatch.setattr(verify.Unseen, "answers", lambda *_: pytest.fail("it's run again"))
+    held = [[*unseen.as_it_came(*pair)] for pair in zip(sides, ran, strict=True)]
+    assert [item.samples for item in held[0]] == [item.samples for item in right] == [4, 8, 1]
+    assert unseen.agreement(*held) == wanted
+    assert wanted.error > 0.01
+
+
+@pytest.mark.parametrize("other", ["model", "samples", "type"])
+def test_what_another_one_gave_is_no_answer(other: str, tmp_path: Path) -> None:
+    side = _wrong_by_an_attribute(tmp_path)[0]
+    stored = np.zeros((23 if other == "samples" else 24, 16), "f8" if other == "type" else "f4")
+    np.save(tmp_path / "output_0.npy", stored)
+    outputs = framework("onnx").describe(side.model).outputs
+    sha256 = "0" * 64 if other == "model" else side.model.sha256
+    unseen = unseen_samples(side, side, RepairOptions(Options(samples=4), unseen=8))
+    found = [*unseen.as_it_came(side, Ran(str(tmp_path), sha256, outputs, ordered=True))]
+    assert found[0].outputs["y"].any()
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
         item: What is to be run; what speaks against it is its problem.
     """
     source, config, tasks = item.source, item.on, dict[str, Task]()
-    if source is None or item.problem is not None:
+    if source is None or item.problem is not None or item.run is not None:
         return {}
     name = item.name if state.limit is None else f"{item.name}, first inputs"
     first = item.kind == "reference" and config == backends_of(subject, source)[0]

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conrepair.application.engine.task import Result, Task
-from conrepair.application.pipeline.evaluation import Execution, judged_again
+from conrepair.application.pipeline.evaluation import Execution, judged_again, run_of
 from conrepair.application.pipeline.plan import chains
+from conrepair.application.pipeline.settings import LIBRARIES
 from conrepair.application.pipeline.stages.conversion_repair import RouteTrial, try_route
 from conrepair.application.pipeline.stages.execution import Planned, run_executions
 from conrepair.application.pipeline.stages.localize import localization_task, localized, model_of
@@ -20,6 +21,7 @@ from conrepair.application.report.row_paths import placed, resolved_in
 from conrepair.diagnosis.localization.result import Localization, LocatedFault
 from conrepair.diagnosis.repairs.advice import suggestions, suggestions_for_files
 from conrepair.diagnosis.repairs.conversion.remedies import Remedy, RouteStep
+from conrepair.diagnosis.repairs.options import Ran
 from conrepair.diagnosis.repairs.outcomes import Advice
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.ground.data.feeds import sample_order
@@ -140,7 +142,7 @@ def _with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence
         done = row.repaired.result
         if done is not None and done.edits and not done.interrupted:
             for other in [place] if executed[place].build is not None else _beside(executed, rows, place):
-                items[other] = _planned(state, executed[other], done)
+                items[other] = _planned(state, executed, executed[other], done)
     result = list(rows)
     if items:
         run_executions(state, list(items.values()))
@@ -163,8 +165,11 @@ def _beside(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> I
             yield other
 
 
-def _planned(state: RunState, item: Execution, done: RepairResult) -> Planned:
-    """The execution of a repaired target, which is fed by the repair's recipe where there's one."""
+def _planned(state: RunState, executed: Sequence[Execution], item: Execution, done: RepairResult) -> Planned:
+    """The execution of a repaired target, which is fed by the repair's recipe where there's one.
+
+    What is its source to the bit isn't run again: it gives what that gave in the same place.
+    """
     subject, source, on = state.subject(item.model), item.loaded, item.on
     if done.recipe is not None:
         fields = {name: value for name, value in done.recipe.items() if name != "base"}
@@ -176,13 +181,16 @@ def _planned(state: RunState, item: Execution, done: RepairResult) -> Planned:
     name = "+".join(filter(None, (item.conversion, "repaired")))
     repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
     repaired.made, repaired.converted = item.made, item.converted
+    for one in executed if done.is_the_source else ():
+        if one.kind == "reference" and one.model == item.reference and one.on == on and one.run and one.run.repeats:
+            repaired.run = run_of(repaired, one.run.folder, one.run, repaired.name)
     return subject, repaired
 
 
 def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Repair targets with layers at fault."""
     places = rows_to_repair(rows)
-    tasks = {place: _repair_task(state, executed[place], rows[place]) for place in places}
+    tasks = {place: _repair_task(state, executed, executed[place], rows[place]) for place in places}
     state.run("repair", tasks.values())
     result = list(rows)
     for place, task in tasks.items():
@@ -227,7 +235,7 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
     return _advise(ways, row.localized.result, attempt, state.settings.advice_seconds, refusal)
 
 
-def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
+def _repair_task(state: RunState, executed: Sequence[Execution], item: Execution, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
     wanted = state.settings.repair
     count = state.settings.layers.samples + wanted.unseen
@@ -238,11 +246,13 @@ def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
     dataset = state.subject(item.model).dataset
     labels = () if dataset is None else dataset.labels
     labels = tuple(labels[place] for place in sample_order(first, len(labels))[:count]) if labels else ()
+    source = next((one for one in executed if one.kind == "reference" and one.model == item.reference), item)
+    ran = _ran(source), _ran(item)
 
     def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
         asked = dict(task.payload(entries))
         known = labels if any(label is not None for label in labels) else ()
-        return asked | {"options": dataclasses.replace(wanted, localization=asked["options"], labels=known)}
+        return asked | {"options": dataclasses.replace(wanted, localization=asked["options"], labels=known, ran=ran)}
 
     return dataclasses.replace(
         task,
@@ -254,6 +264,14 @@ def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
         continues=True,
         parts=_parts,
     )
+
+
+def _ran(item: Execution) -> Ran | None:
+    """What a model as it is gave, where it ran in its own library, on samples that each have a row of their own."""
+    run = item.run
+    if run is None or item.on != LIBRARIES or item.build is not None or run.steps > 1 or len(run.starts) == run.count:
+        return None
+    return Ran(str(run.folder), item.loaded.model.sha256, run.outputs, run.ordered) if run.repeats else None
 
 
 def _parts(value: Any) -> Mapping[str, float]:
