@@ -9,7 +9,8 @@ from pathlib import Path
 
 # Give memory back to the system once it's freed.
 
-_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
+_TOP_PAD, _MMAP_THRESHOLD = -2, -3  # M_TOP_PAD and M_MMAP_THRESHOLD of malloc.h
+_STEP = 64 << 20  # bytes that the heap grows and shrinks by: else each array comes from the system, page by page
 _SMALL, _USUAL = 4 << 20, 32 << 20  # bytes; the latter is where glibc lets the threshold rise to
 
 
@@ -24,6 +25,7 @@ def large_blocks_returned() -> Iterator[None]:
     if set_option is None:
         yield
         return
+    set_option(_TOP_PAD, _STEP)
     set_option(_MMAP_THRESHOLD, _SMALL)
     try:
         yield
