@@ -204,9 +204,9 @@ def shaken(array: Array) -> Array:
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
         signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
-        whole = (np.rint(part) == part) & (np.abs(part) < every)
+        signs *= (np.rint(part) != part) | (np.abs(part) >= every)
         with np.errstate(over="ignore"):  # the lowest number of a mask, which becomes infinite
-            np.multiply(part, one + signs * array.dtype.type(numbers.DISTURBANCE), out=part, where=~whole)
+            part *= one + signs * array.dtype.type(numbers.DISTURBANCE)
     return result
 
 
