@@ -28,8 +28,7 @@ from conrepair.diagnosis.repairs.state import PARAMETER, Taken
 from conrepair.diagnosis.repairs.storage import storage_of
 from conrepair.diagnosis.repairs.verify import (
     NO_AGREEMENT,
-    agreement,
-    answers,
+    Unseen,
     is_of_use,
     is_the_source,
     undone,
@@ -123,9 +122,8 @@ def as_onnx(target: FedModel, folder: Path, reason: str) -> tuple[FedModel, Deli
     route = find_route(target.model.framework, "onnx", model=target.model)
     folder.mkdir(parents=True, exist_ok=True)
     model = route.convert(target.model, folder)
-    found = agreement(
-        answers(target, target.model, begin=0, count=_SAMPLES), answers(target, model, begin=0, count=_SAMPLES)
-    )
+    first = Unseen(0, _SAMPLES)
+    found = first.agreement(first.answers(target, target.model), first.answers(target, model))
     if not found.error <= _SAME or found.top1_differing:
         raise ConversionError(f"{route.name} gives another network: its outputs differ by {found.error:.1e}")
     inputs = _sized(framework("onnx").describe(model).inputs, target.inputs)

@@ -74,7 +74,7 @@ def agreement(
     """Compare answers to the same samples.
 
     Args:
-        right: The source's, from `answers`, in the same batches.
+        right: The source's, from `Unseen.answers`, in the same batches.
         given: The target's.
         labels: Of the samples, in their order; None where one isn't known.
     """
@@ -190,47 +190,6 @@ def shared_batch(*sides: Sequence[TensorSpec]) -> int:
     return min((size for size in fixed if size is not None), default=_BATCH)
 
 
-def answers(
-    subject: FedModel,
-    model: Model,
-    *,
-    begin: int,
-    count: int,
-    batch_size: int = _BATCH,
-    runnable: Runnable | None = None,
-) -> Iterator[SampledAnswers]:
-    """Outputs of a model, batch by batch, without the rows that only fill a batch up.
-
-    Args:
-        subject: What the model is fed.
-        model: The subject's, or a changed copy of it.
-        begin: First sample of the dataset.
-        count: How many at most.
-        batch_size: Of a model that leaves it open.
-        runnable: To run in place of the model in its own library: what was compiled of it.
-
-    Raises:
-        ModelLoadError: if the model can't be loaded.
-        InferenceError: if it can't be run.
-        DataError: if the data doesn't fit.
-    """
-    runnable = runnable or framework(model.framework).load(model)
-    # By name, or, where saving has renamed them, in order.
-    given, wanted = ([spec.name for spec in specs] for specs in (subject.inputs, runnable.inputs))
-    inputs = dict(named_alike(given, wanted))
-    reader = open_feeds(subject.data, subject.inputs, subject.recipe)
-    reader.count = min(reader.count, begin + count)
-    axes = OutputAxes(subject.inputs, runnable.outputs, reader.axes)
-    for batch in batches(reader, subject.inputs, batch_size):
-        skipped = max(begin - batch.start, 0)
-        if skipped >= batch.valid:
-            continue
-        feeds = {inputs[name]: array for name, array in batch.feeds.items()}
-        outputs = runnable.run(feeds)
-        rows = {name: axes.in_front(name, array, batch.size) for name, array in outputs.items()}
-        yield SampledAnswers(batch.size, rows, runnable.ordered).rows(skipped, batch.valid)
-
-
 # The samples that took no part in finding a repair.
 
 
@@ -247,8 +206,8 @@ class Unseen:
 
     begin: int
     count: int
-    batch_size: int
-    labels: tuple[int | None, ...]
+    batch_size: int = _BATCH
+    labels: tuple[int | None, ...] = ()
 
     def as_it_came(self, subject: FedModel, known: Ran | None) -> Iterator[SampledAnswers]:
         """What a model gives to these samples, as it came: it isn't run where it has given that already.
@@ -267,10 +226,33 @@ class Unseen:
             yield SampledAnswers(len(places), {name: array[places] for name, array in given.items()}, known.ordered)
 
     def answers(self, subject: FedModel, model: Model, runnable: Runnable | None = None) -> Iterator[SampledAnswers]:
-        """As `verify.answers`, to these samples."""
-        return answers(
-            subject, model, begin=self.begin, count=self.count, batch_size=self.batch_size, runnable=runnable
-        )
+        """Outputs of a model, batch by batch, without the rows that only fill a batch up.
+
+        Args:
+            subject: What the model is fed.
+            model: The subject's, or a changed copy of it.
+            runnable: To run in place of the model in its own library: what was compiled of it.
+
+        Raises:
+            ModelLoadError: if the model can't be loaded.
+            InferenceError: if it can't be run.
+            DataError: if the data doesn't fit.
+        """
+        runnable = runnable or framework(model.framework).load(model)
+        # By name, or, where saving has renamed them, in order.
+        given, wanted = ([spec.name for spec in specs] for specs in (subject.inputs, runnable.inputs))
+        inputs = dict(named_alike(given, wanted))
+        reader = open_feeds(subject.data, subject.inputs, subject.recipe)
+        reader.count = min(reader.count, self.begin + self.count)
+        axes = OutputAxes(subject.inputs, runnable.outputs, reader.axes)
+        for batch in batches(reader, subject.inputs, self.batch_size):
+            skipped = max(self.begin - batch.start, 0)
+            if skipped >= batch.valid:
+                continue
+            feeds = {inputs[name]: array for name, array in batch.feeds.items()}
+            outputs = runnable.run(feeds)
+            rows = {name: axes.in_front(name, array, batch.size) for name, array in outputs.items()}
+            yield SampledAnswers(batch.size, rows, runnable.ordered).rows(skipped, batch.valid)
 
     def agreement(self, right: Iterable[SampledAnswers], given: Iterable[SampledAnswers]) -> Agreement:
         """As `verify.agreement`, with these samples' labels."""

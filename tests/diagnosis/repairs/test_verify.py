@@ -25,8 +25,8 @@ from conrepair.diagnosis.repairs.outcomes import Agreement
 from conrepair.diagnosis.repairs.repair import repair_models
 from conrepair.diagnosis.repairs.verify import (
     SampledAnswers,
+    Unseen,
     agreement,
-    answers,
     is_better,
     is_of_use,
     is_the_source,
@@ -104,7 +104,7 @@ def test_a_fixed_batch_is_compared_with_an_open_one(tmp_path: Path) -> None:
     subjects = [FedModel(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
     size = shared_batch(*described)
     assert size == 2
-    found = agreement(*(answers(side, side.model, begin=1, count=6, batch_size=size) for side in subjects))
+    found = agreement(*(Unseen(1, 6, size).answers(side, side.model) for side in subjects))
     assert (found.samples, found.top1_differing) == (6, 0)
     assert found.error < 1e-6
 
@@ -162,7 +162,7 @@ def test_what_was_run_before_is_not_run_again(tmp_path: Path, monkeypatch: pytes
         folder = tmp_path / f"run of {Path(side.model.path).stem}"
         folder.mkdir()
         in_order = replace(side, data=replace(side.data, first=()))
-        parts = [item.outputs["y"] for item in answers(in_order, side.model, begin=0, count=24)]
+        parts = [item.outputs["y"] for item in Unseen(0, 24).answers(in_order, side.model)]
         np.save(folder / "output_0.npy", np.concatenate(parts))
         outputs = framework("onnx").describe(side.model).outputs
         ran.append(Ran(str(folder), side.model.sha256, outputs, ordered=True))

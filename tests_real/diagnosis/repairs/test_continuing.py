@@ -29,7 +29,7 @@ from conrepair.diagnosis.repairs.proposals.proposal import Proposal, Proposer
 from conrepair.diagnosis.repairs.repair import apply_patch, repair_models
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.diagnosis.repairs.rounds import Rounds
-from conrepair.diagnosis.repairs.verify import agreement, answers
+from conrepair.diagnosis.repairs.verify import Unseen
 from conrepair.formats.editing.editor import Editor
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.registry import framework
@@ -157,8 +157,8 @@ def test_asked_to_end_after_an_edit_it_gives_that_one_verified(
     assert again is not None
     assert again.sha256 == sha256_of(Path(result.model.path))  # of a candidate only what's changed is written
     sides = (right, right.model), (wrong, again)
-    begin, count = _OPTIONS.localization.samples, _OPTIONS.unseen
-    assert result.unseen_after == agreement(*(answers(*side, begin=begin, count=count) for side in sides))
+    unseen = Unseen(_OPTIONS.localization.samples, _OPTIONS.unseen)
+    assert result.unseen_after == unseen.agreement(*(unseen.answers(*side) for side in sides))
     assert result.unseen_after.error < result.unseen_before.error
 
 
