@@ -34,10 +34,10 @@ def repair(
         journal: Folder that the search is kept in until it's finished.
         whose: Tells this run from others that have the journal.
     """
-    kept = Journal(journal, whose)
+    kept, looked = Journal(journal, whose), take("repair")
     with telling(folder), at_work("repair"):
         if target.build is None:
-            result = repair_models(source, target, folder, options, kept, looked=take())
+            result = repair_models(source, target, folder, options, kept, looked=looked)
         else:
             result = repair_build(source, target, folder, options, kept)
     return placed(result, relative_to(folder))

@@ -5,10 +5,9 @@ It's a saving and nothing else: a job that finds nothing comes to the same resul
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -71,29 +70,16 @@ def leave(job: str, value: Any) -> None:
     _here.left = job, value
 
 
-def take() -> Any:
-    """What was left for the job that runs now, once; None where nothing was."""
-    value, _here.given = getattr(_here, "given", None), None
+def take(job: str) -> Any:
+    """What was left for a job of this name, once; None where nothing was."""
+    name, value = _here.left if hasattr(_here, "left") else ("", None)
+    if name != job:
+        return None
+    forget()
     return value
 
 
-def forget() -> None:
-    """Drop what was left."""
-    _here.left = _here.given = None
-
-
-@contextlib.contextmanager
-def handed_on(job: str) -> Iterator[None]:
-    """Run a job in the block: it may take what the one before left, which is gone behind it.
-
-    Args:
-        job: Its name.
-    """
-    left = getattr(_here, "left", None)
-    forget()
-    _here.given = left[1] if left is not None and left[0] == job else None
-    del left
-    try:
-        yield
-    finally:
-        _here.given = None
+def forget(but: str = "") -> None:
+    """Drop what was left, unless that's for a job of this name."""
+    if hasattr(_here, "left") and _here.left[0] != but:
+        del _here.left

@@ -15,15 +15,15 @@ JOBS = {name: f"{__name__}:{name}" for name in ("first", "other", "second")}
 
 def first(folder: Path) -> bool:
     leave("second", object())
-    return take() is not None
+    return take("first") is not None
 
 
 def other(folder: Path) -> bool:
-    return take() is not None
+    return take("other") is not None
 
 
 def second(folder: Path) -> bool:
-    return take() is not None
+    return take("second") is not None
 
 
 @pytest.mark.parametrize(

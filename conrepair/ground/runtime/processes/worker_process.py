@@ -28,7 +28,7 @@ from conrepair.ground.runtime.errors import (
     UsageError,
 )
 from conrepair.ground.runtime.files.whole import explain_write_error
-from conrepair.ground.runtime.handing_on import handed_on
+from conrepair.ground.runtime.handing_on import forget
 from conrepair.ground.runtime.libraries import missing_library
 from conrepair.ground.runtime.processes.confinement import confine, kept_from
 from conrepair.ground.runtime.processes.supervisor import supervised
@@ -153,8 +153,8 @@ def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, 
     Raises:
         UsageError: if there's no job of that name.
     """
-    with handed_on(name):
-        return call(function_of(name, jobs), payload, folder)
+    forget(but=name)
+    return call(function_of(name, jobs), payload, folder)
 
 
 def function_of(name: str, jobs: Mapping[str, str]) -> Callable[..., Any]:
