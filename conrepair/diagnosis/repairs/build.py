@@ -30,7 +30,7 @@ from conrepair.diagnosis.repairs.options import RepairOptions
 from conrepair.diagnosis.repairs.outcomes import PATCH, Agreement
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.diagnosis.repairs.search import STEM
-from conrepair.diagnosis.repairs.verify import NO_AGREEMENT, is_of_use, undone, unseen_samples
+from conrepair.diagnosis.repairs.verify import is_of_use, undone, unseen_samples
 from conrepair.formats.backends.all_backends import COMPILERS
 from conrepair.formats.models.model import Model
 from conrepair.formats.networks.tvm import imported_model
@@ -286,13 +286,10 @@ def _agreements(
     unseen = unseen_samples(source, target, options)
     right = list(unseen.answers(source, source.model))
     threads = _options(builds[0]).threads
-    found = []
-    for build in dict.fromkeys(builds):
-        try:
-            given = unseen.answers(target, target.model, TvmRunnable(build, threads))
-            found.append(unseen.agreement(right, given))
-        except InferenceError:  # it runs on the samples that kernels were looked at with, and not on these
-            found.append(NO_AGREEMENT)
+    found = [
+        unseen.agreement_if_any(right, unseen.answers(target, target.model, TvmRunnable(build, threads)))
+        for build in dict.fromkeys(builds)
+    ]
     return found[0], found[-1]
 
 

@@ -27,7 +27,6 @@ from conrepair.diagnosis.repairs.sizes import one_batch_alone, other_sizes, repa
 from conrepair.diagnosis.repairs.state import PARAMETER, Taken
 from conrepair.diagnosis.repairs.storage import storage_of
 from conrepair.diagnosis.repairs.verify import (
-    NO_AGREEMENT,
     Unseen,
     is_of_use,
     is_the_source,
@@ -43,7 +42,7 @@ from conrepair.formats.models.registry import framework
 from conrepair.ground.data.pictures.recipe import recipe_fields, write_recipe
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.record import graph_record
-from conrepair.ground.runtime.errors import ConrepairError, ConversionError, DataError, InferenceError, ModelLoadError
+from conrepair.ground.runtime.errors import ConrepairError, ConversionError, DataError, ModelLoadError
 from conrepair.ground.runtime.files.journal import Journal
 from conrepair.ground.runtime.processes.memory import large_blocks_returned
 
@@ -275,10 +274,7 @@ def _repaired(
         if patch.edits:
             edited = model or target.model
             as_source = is_the_source(source, bench.target, edited)
-            try:
-                after = unseen.agreement(right, right if as_source else unseen.answers(bench.target, edited))
-            except (InferenceError, ModelLoadError):  # it runs where layers are looked at, and not here
-                after = NO_AGREEMENT
+            after = unseen.agreement_if_any(right, right if as_source else unseen.answers(bench.target, edited))
         effects = outcome.effects if edits else ()
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)

@@ -171,10 +171,7 @@ def _agreement_before(source: FedModel, target: FedModel, sizes: OtherSizes, opt
     if sizes.sort == "sizes" and target.recipe is None:
         return NO_AGREEMENT
     unseen = unseen_samples(source, target, options)
-    try:
-        return unseen.agreement(*(unseen.answers(side, side.model) for side in (source, target)))
-    except (InferenceError, ModelLoadError):
-        return NO_AGREEMENT
+    return unseen.agreement_if_any(*(unseen.answers(side, side.model) for side in (source, target)))
 
 
 def _resized(

@@ -25,6 +25,7 @@ from conrepair.ground.data.sample_axes import OutputAxes, fixed_batch, shared_ax
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.metrics.running_error import RunningError
+from conrepair.ground.runtime.errors import InferenceError, ModelLoadError
 from conrepair.verdicts.evaluate.answers import right_answers
 from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
 
@@ -257,6 +258,13 @@ class Unseen:
     def agreement(self, right: Iterable[SampledAnswers], given: Iterable[SampledAnswers]) -> Agreement:
         """As `verify.agreement`, with these samples' labels."""
         return agreement(right, given, labels=self.labels)
+
+    def agreement_if_any(self, right: Iterable[SampledAnswers], given: Iterable[SampledAnswers]) -> Agreement:
+        """The same; `NO_AGREEMENT` where one of them runs where layers are looked at, and not on these samples."""
+        try:
+            return self.agreement(right, given)
+        except (InferenceError, ModelLoadError):
+            return NO_AGREEMENT
 
 
 def _given(subject: FedModel, known: Ran) -> dict[str, Array]:
