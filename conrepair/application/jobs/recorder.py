@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,16 +25,6 @@ class SizesVaryError(Exception):
     """An output has no row for each sample of a batch, or another size in another batch."""
 
 
-class _Kept(Protocol):
-    """The outputs of one name."""
-
-    def put(self, start: int, rows: Array) -> None:
-        """Keep those of samples from `start` on."""
-
-    def finish(self, count: int) -> None:
-        """Write what's still to be written, of so many samples."""
-
-
 class Recorder:
     """Keeps outputs: as they come where each sample has one row of one size; in memory until the end elsewhere."""
 
@@ -51,7 +41,7 @@ class Recorder:
         """
         self._folder, self._count, self._axes = folder, count, axes
         self._fixed, self._singly = fixed, singly
-        self._kept: list[_Kept] = []
+        self._kept: list[_Rows | _Texts | _Ragged] = []
         self._first: list[bytes] = []
         self._seconds = np.zeros(count)
         self._done = 0
@@ -118,7 +108,7 @@ class Recorder:
             return np.broadcast_to(array, (valid, *array.shape))
         raise SizesVaryError
 
-    def _place(self, index: int, array: Array, size: int) -> _Kept:
+    def _place(self, index: int, array: Array, size: int) -> _Rows | _Texts | _Ragged:
         if self._singly:
             return _Ragged(self._folder, index, self.starts, size)
         path = self._folder / f"output_{index}.npy"

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from conrepair.diagnosis.localization.options import Options
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.kinds import EditKind
+from conrepair.ground.runtime.files.whole import HashedPath
 
 
 @dataclass(frozen=True)
-class Ran:
+class Ran(HashedPath):
     """What a model has given to all samples in its own library.
 
     Attributes:
@@ -20,8 +21,6 @@ class Ran:
         ordered: Whether that means anything, and not names alone.
     """
 
-    path: str
-    sha256: str
     outputs: tuple[TensorSpec, ...]
     ordered: bool
 

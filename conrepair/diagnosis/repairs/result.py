@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conrepair.diagnosis.localization.result import Localization
-from conrepair.diagnosis.repairs.outcomes import SAME_GRAPH, Agreement, Delivery, Storage
+from conrepair.diagnosis.repairs.outcomes import Agreement, Delivery, Storage
 from conrepair.formats.models.model import Model
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -76,11 +76,6 @@ class RepairResult:
     def holds(self) -> bool:
         """Whether the samples that took no part show no more than those that layers were looked at with."""
         return holds_elsewhere(self.after, self.unseen_after.error)
-
-    @property
-    def is_the_source(self) -> bool:
-        """Whether the repaired model gives what the source gives, to the bit."""
-        return SAME_GRAPH in self.effects
 
     @property
     def places(self) -> int:

@@ -51,8 +51,8 @@ class RunningError:
     hidden: float = 0.0
     untold: int = 0
 
-    def add(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> None:
-        """Add a batch.
+    def add(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> RunningError:
+        """Add a batch; returns the sums.
 
         Args:
             reference: Any shape.
@@ -66,13 +66,14 @@ class RunningError:
         self.count += reference.size
         if not (_is_real(reference) or _is_real(candidate)):
             self._add_exact(reference, candidate)
-            return
+            return self
         one, two = _flat(reference), _flat(candidate)
         before, differs = self.reference, False
         for start in range(0, one.size, _CHUNK):
             differs |= self._add(one[start : start + _CHUNK], two[start : start + _CHUNK])
         if differs:  # else nothing is hidden
             self._add_hidden(one, two, self.reference - before)
+        return self
 
     def _add_exact(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> None:
         other = int(np.count_nonzero(reference != candidate))
@@ -145,16 +146,12 @@ class RunningError:
 
 def relative_l2(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> float:
     """Of two arrays of one shape; see `RunningError.relative_l2`."""
-    error = RunningError()
-    error.add(reference, candidate)
-    return error.relative_l2
+    return RunningError().add(reference, candidate).relative_l2
 
 
 def error_of(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> float:
     """Of two arrays of one shape; see `RunningError.error`."""
-    error = RunningError()
-    error.add(reference, candidate)
-    return error.error
+    return RunningError().add(reference, candidate).error
 
 
 def _is_real(array: npt.NDArray[Any]) -> bool:

@@ -22,7 +22,7 @@ from conrepair.diagnosis.localization.result import Localization, LocatedFault
 from conrepair.diagnosis.repairs.advice import suggestions, suggestions_for_files
 from conrepair.diagnosis.repairs.conversion.remedies import Remedy, RouteStep
 from conrepair.diagnosis.repairs.options import Ran
-from conrepair.diagnosis.repairs.outcomes import Advice
+from conrepair.diagnosis.repairs.outcomes import SAME_GRAPH, Advice
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.ground.data.feeds import sample_order
 from conrepair.ground.data.pictures.recipe import Recipe
@@ -181,7 +181,7 @@ def _planned(state: RunState, executed: Sequence[Execution], item: Execution, do
     name = "+".join(filter(None, (item.conversion, "repaired")))
     repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
     repaired.made, repaired.converted = item.made, item.converted
-    for one in executed if done.is_the_source else ():
+    for one in executed if SAME_GRAPH in done.effects else ():
         if one.kind == "reference" and one.model == item.reference and one.on == on and one.run and one.run.repeats:
             repaired.run = run_of(repaired, one.run.folder, one.run, repaired.name)
     return subject, repaired

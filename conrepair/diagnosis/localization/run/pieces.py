@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from conrepair.formats.networks.network import Network, Segment
+from conrepair.formats.networks.network import Network
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.runtime.errors import InferenceError
 from conrepair.ground.runtime.processes.memory import return_freed
@@ -120,17 +121,12 @@ class _Segment:
 
     def __init__(self, network: Network, fed: tuple[str, ...], wanted: tuple[str, ...], keep: bool) -> None:
         self.wanted = wanted
-        self._network, self._fed, self._keep = network, fed, keep
-        self._opened: Segment | None = None
-
-    def opened(self) -> Segment:
-        segment = self._opened or self._network.segment(self._fed, self.wanted)
-        if self._keep:
-            self._opened = segment
-        return segment
+        self._network, self._fed = network, fed
+        opened = functools.partial(network.segment, fed, wanted)
+        self._opened = functools.cache(opened) if keep else opened
 
     def run(self, fetch: Fetch) -> dict[str, Array]:
-        segment = self.opened()
+        segment = self._opened()
         return segment.run({name: fetch(name) for name in segment.needs})
 
     def attempt(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:

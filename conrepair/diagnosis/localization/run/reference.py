@@ -164,8 +164,7 @@ class Reference:
         for name, array in Pieces.between(self.network, fed, missing).run(lambda item: shaken(right[item])):
             found[name] = RoundingFloor(1.0, carried=1.0)  # where rounding decides how many, it decides everything
             if array.shape == right[name].shape:
-                error = RunningError()
-                error.add(right[name], array)
+                error = RunningError().add(right[name], array)
                 found[name] = RoundingFloor(error.error, carried=error.relative_l2)
             del array  # so that nothing holds it while the next piece runs
         other = self._second_opinion()

@@ -21,10 +21,7 @@ def large_blocks_returned() -> Iterator[None]:
     glibc keeps blocks of up to 32 MiB for later instead, between which others pin them: what streams activations of
     that size then holds many times what it uses. Other C libraries are left as they are.
     """
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if set_option is None:
-        yield
-        return
+    set_option = getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)
     set_option(_TOP_PAD, _STEP)
     set_option(_MMAP_THRESHOLD, _SMALL)
     try:
@@ -38,9 +35,7 @@ def return_freed() -> None:
 
     glibc gives back by itself what's free at the end of its heap only.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
 
 
 _RESERVE, _SHARE = 1 << 30, 0.05  # bytes, and of the machine's memory: for the system, and for what grows meanwhile
