@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -49,7 +49,7 @@ class Parameter:
         dtype: numpy's name of the type that the file stores ("int8" for quantized weights).
         load: Reads the numbers, in that convention; quantized ones as the real numbers they stand for.
         bits: Of a quantized parameter; None for others.
-        scales: Of a quantized parameter, one per tensor, per channel, or per block.
+        scales: Of a quantized parameter, one per tensor, per channel, or per block, of which there may be millions.
         blocks: How many numbers along each axis share a scale, where blocks of neighbours do; scales are in the
             order of the blocks, the last axis first. () elsewhere.
         made_by: The layer of the file that computes it from other numbers; "" where they're stored.
@@ -60,7 +60,7 @@ class Parameter:
     dtype: str
     load: Callable[[], Array] = field(repr=False, compare=False)
     bits: int | None = None
-    scales: tuple[float, ...] = ()
+    scales: Sequence[float] = ()
     made_by: str = ""
     blocks: tuple[int, ...] = ()
 

@@ -45,11 +45,25 @@ class Slices:
         Returns:
             [slices, numbers]; a block that has fewer numbers than others ends in zeros.
         """
-        missing = [(0, -size % width) for size, width in zip(self.shape, self.block, strict=True)]
-        whole = np.pad(array.astype(np.float64), missing) if any(map(any, missing)) else array.astype(np.float64)
-        split = [part for size, width in zip(whole.shape, self.block, strict=True) for part in (size // width, width)]
-        turned = whole.reshape(split).transpose(*range(0, len(split), 2), *range(1, len(split), 2))
+        split = self._split(array.astype(np.float64))
+        turned = split.transpose(*range(0, split.ndim, 2), *range(1, split.ndim, 2))
         return turned.reshape(self.scales.size, -1)
+
+    def peaks(self, array: Array) -> npt.NDArray[np.float64]:
+        """The largest number of each slice, whatever its sign, [slices].
+
+        Args:
+            array: Of the parameter's shape, of real numbers.
+        """
+        split = self._split(np.abs(array))
+        return split.max(axis=tuple(range(1, split.ndim, 2))).reshape(-1).astype(np.float64)
+
+    def _split(self, array: Array) -> Array:
+        """Each axis as the blocks along it and the numbers in them, the last block filled up with zeros."""
+        missing = [(0, -size % width) for size, width in zip(self.shape, self.block, strict=True)]
+        whole = np.pad(array, missing) if any(map(any, missing)) else array
+        split = [part for size, width in zip(whole.shape, self.block, strict=True) for part in (size // width, width)]
+        return whole.reshape(split)
 
     def put(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The parameter of which these are the rows.

@@ -234,7 +234,7 @@ def _mean_step(parameter: Parameter, values: Array) -> float:
         levels = 2 ** (bits - 1 - _leaves_a_bit(parameter)) - 1
         step = min(step, float(np.abs(values).max()) / levels)
         ways = slices_of(parameter, values.shape)
-        fine = (np.minimum(way.steps, np.abs(way.rows(values)).max(axis=1) / levels) for way in ways)
+        fine = (np.minimum(way.steps, way.peaks(values) / levels) for way in ways)
         step = min(step, max(map(_rms, fine), default=step))
     return step
 

@@ -13,6 +13,8 @@ from conrepair.ground.graph.layer_graph import Array, Parameter
 PACKED_PRODUCT = "com.microsoft.MatMulNBits"
 _BYTE = 8
 _PACKED = (2, 4, 8)  # bits of which a byte holds whole numbers
+_COLUMNS = 64  # of a product's weights, which are taken at a time
+_WHOLE = 2**16  # up to which numbers less integers of eight bits are exact in 32
 _ORDER_OF_GROUPS = 4  # input of a product: which block each row is in, where they aren't neighbours
 
 
@@ -23,9 +25,11 @@ def unpacked(array: Array, bits: int) -> npt.NDArray[np.uint8]:
         array: Bytes, [..., bytes].
         bits: Of an integer, 2, 4 or 8.
     """
-    places = np.arange(0, _BYTE, bits, dtype=np.uint8)
-    parts = (array.astype(np.uint8)[..., None] >> places) & np.uint8(2**bits - 1)
-    return np.asarray(parts, np.uint8).reshape(*array.shape[:-1], -1)
+    held, each = array.astype(np.uint8, copy=False), _BYTE // bits
+    found = np.empty((*held.shape[:-1], held.shape[-1] * each), np.uint8)
+    for place in range(each):  # long runs, where an axis of as few would make many short ones
+        found[..., place::each] = held >> np.uint8(place * bits) & np.uint8(2**bits - 1)
+    return found
 
 
 def packed(integers: Array, bits: int) -> npt.NDArray[np.uint8]:
@@ -49,7 +53,7 @@ def _zero_points(call: OnnxCall, index: int, bits: int, shape: tuple[int, ...], 
     """
     given = call.numbers(index) if call.given(index) else None
     if given is None:
-        return np.full(shape, float(usual))
+        return np.broadcast_to(np.float64(usual), shape)
     if given.dtype == np.uint8 and bits < _BYTE:
         given = unpacked(given.reshape(*shape[:-1], -1), bits)[..., : shape[-1]]
     return given.reshape(shape).astype(np.float64)
@@ -65,14 +69,19 @@ def _product(call: OnnxCall) -> None:
     blocks = -(-rows // size)
 
     def load() -> Array:
-        integers = unpacked(_numbers(call, 1).reshape(columns, blocks, -1), bits)[..., :size].astype(np.float64)
-        scales = _numbers(call, 2).reshape(columns, blocks, 1).astype(np.float64)
+        held, scales = (_numbers(call, place).reshape(columns, blocks, -1) for place in (1, 2))
         zeros = _zero_points(call, 3, bits, (columns, blocks), 2 ** (bits - 1))[..., None]
-        real = ((integers - zeros) * scales).reshape(columns, -1)[:, :rows]
-        return np.ascontiguousarray(real.T).astype(np.float32)
+        # What's less than whole from integers is exact in 32 bits, so that both round once, and to the same.
+        kind = np.float32 if np.all((np.rint(zeros) == zeros) & (np.abs(zeros) < _WHOLE)) else np.float64
+        real = np.empty((rows, columns), np.float32)
+        for begin in range(0, columns, _COLUMNS):
+            some = slice(begin, begin + _COLUMNS)
+            steps = unpacked(held[some], bits)[..., :size].astype(kind) - zeros[some].astype(kind)
+            real[:, some] = (steps * scales[some].astype(kind)).reshape(len(steps), -1)[:, :rows].T
+        return real
 
     steps = _numbers(call, 2).reshape(columns, blocks).T.reshape(-1)
-    weight = call.in_blocks(1, load, (rows, columns), bits, tuple(map(float, steps)), (size, 1))
+    weight = call.in_blocks(1, load, (rows, columns), bits, steps, (size, 1))
     bias = call.parameters({5: "bias"})
     call.emit((call.input(0),), parameters={"weight": weight, **bias}, operator="MatMul")
 
@@ -97,7 +106,7 @@ def _gather(call: OnnxCall) -> None:
         return np.asarray((integers.astype(np.float64) - offset) * factor, np.float32)
 
     blocks = tuple(size if place == along else 1 for place in range(len(shape)))
-    table = call.in_blocks(0, load, shape, bits, tuple(map(float, scales.reshape(-1))), blocks)
+    table = call.in_blocks(0, load, shape, bits, scales.reshape(-1), blocks)
     parameters: dict[str, Parameter] = {"table": table, **call.parameters({1: "indices"})}
     call.emit(call.varying((1,)), {"axis": axis % len(shape)}, parameters, operator="Gather")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir
 
@@ -238,7 +240,7 @@ class OnnxCall:
         load: Callable[[], Array],
         shape: tuple[int, ...],
         bits: int,
-        scales: tuple[float, ...],
+        scales: Array,
         blocks: tuple[int, ...],
     ) -> Parameter:
         """A constant input of packed integers as the real numbers that they stand for.
@@ -251,8 +253,8 @@ class OnnxCall:
             scales: Of each block.
             blocks: How many numbers of each axis a block has.
         """
-        name = str(self._value(index).name)
-        return self._noted(index, Parameter(name, shape, f"uint{bits}", load, bits, scales, blocks=blocks))
+        name, held = str(self._value(index).name), array("f", scales.astype(np.float32).tobytes())
+        return self._noted(index, Parameter(name, shape, f"uint{bits}", load, bits, held, blocks=blocks))
 
     def parameters(self, roles: Mapping[int, str]) -> dict[str, Parameter]:
         """Those inputs as parameters that are constant, by the role that their position has."""

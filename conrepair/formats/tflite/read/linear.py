@@ -85,7 +85,7 @@ def _joined_gates(gates: Sequence[StoredParameter], role: str) -> StoredParamete
         behind = [np.zeros_like(array) for array in arrays] if role == "B" else []
         return np.concatenate([*arrays, *behind])[None]
 
-    scales = [scale for gate in gates for scale in gate.scales * (gate.shape[0] // max(len(gate.scales), 1))]
+    scales = [scale for gate in gates for scale in [*gate.scales] * (gate.shape[0] // max(len(gate.scales), 1))]
     shapes, more = [gate.shape for gate in gates], {"bits": first.bits, "scales": tuple(scales)}
     return stored_parameter(first.name, first.dtype, lambda: [gate.numpy() for gate in gates], shapes, joined, **more)
 

@@ -21,7 +21,7 @@ def _saved(path: Path, node: onnx.NodeProto, constants: dict[str, np.ndarray], i
         [node],
         "blocks",
         [helper.make_tensor_value_info(*input_)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(constants["scales"].dtype), None)],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
@@ -56,8 +56,39 @@ def test_a_product_has_the_weights_that_it_multiplies_by(tmp_path: Path, bits: i
     np.testing.assert_allclose(weight.numpy(), product, rtol=1e-5, atol=1e-6)
     (way,) = slices_of(weight, weight.shape)
     assert np.array_equal(way.put(way.rows(weight.numpy())), weight.numpy())
+    assert np.array_equal(way.peaks(weight.numpy()), np.abs(way.rows(weight.numpy())).max(axis=1))
     steps = way.rows(weight.numpy()) / way.scales[:, None]
     assert np.abs(steps - np.rint(steps)).max() < 1e-3
+
+
+@pytest.mark.parametrize("zeros", ["none", "whole", "halves", "large"])
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_weights_are_those_of_64_bits_rounded_once(tmp_path: Path, bits: int, kind: type, zeros: str) -> None:
+    random, count, columns = np.random.default_rng(3), -(-ROWS // SIZE), 70
+    integers = random.integers(0, 2**bits, (columns, count, SIZE))
+    scales = random.normal(0, 1, (columns, count)).astype(kind)
+    points = {
+        "none": np.full((columns, count), 2.0 ** (bits - 1)),
+        "whole": random.integers(-3, 20, (columns, count)).astype(np.float64),
+        "halves": random.integers(0, 20, (columns, count)) + 0.1,
+        "large": random.integers(0, 20, (columns, count)) + 2.0 ** (24 if kind is np.float32 else 12),
+    }[zeros].astype(kind)
+    constants = {"b": packed(integers, bits), "scales": scales.reshape(-1)}
+    if zeros != "none":
+        constants["zeros"] = points.reshape(-1)
+    node = helper.make_node(
+        "MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", K=ROWS, N=columns, bits=bits, block_size=SIZE
+    )
+    path = _saved(
+        tmp_path / "m.onnx", node, constants, ("x", helper.np_dtype_to_tensor_dtype(np.dtype(kind)), [1, ROWS])
+    )
+    (found,) = open_network(model_of("onnx", path), []).graph.nodes
+    weight = found.parameters["weight"]
+    wide = (integers - points.astype(np.float64)[..., None]) * scales.astype(np.float64)[..., None]
+    meant = wide.reshape(columns, -1)[:, :ROWS].T.astype(np.float32)
+    assert weight.numpy().tobytes() == np.ascontiguousarray(meant).tobytes()
+    assert list(weight.scales) == [float(scale) for scale in scales.T.reshape(-1)]
 
 
 def test_a_table_has_the_rows_that_are_gathered(tmp_path: Path) -> None:
