@@ -71,12 +71,18 @@ def model_sha256(path: Path) -> str:
     return hashlib.sha256("".join(sha256_of(file) for file in files).encode()).hexdigest()
 
 
-def copy_model(path: Path, destination: Path) -> None:
-    """Copy a model; external data go beside the copy under their own names, which the model refers to."""
+def copy_model(path: Path, destination: Path, *, made: bool = False) -> None:
+    """Copy a model; external data go beside the copy under their own names, which the model refers to.
+
+    Args:
+        path: The model.
+        destination: Of its main file.
+        made: As of `copy_whole`.
+    """
     main, *others = model_files(path)
     for file in others:
-        copy_whole(file, destination.parent / file.relative_to(path.parent))
-    copy_whole(main, destination)
+        copy_whole(file, destination.parent / file.relative_to(path.parent), made=made)
+    copy_whole(main, destination, made=made)
 
 
 def move_model(path: Path, folder: Path) -> Path:

@@ -240,16 +240,27 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def copy_whole(source: Path, destination: Path) -> None:
+def copy_whole(source: Path, destination: Path, *, made: bool = False) -> None:
     """Copy a file or a folder to `destination`, which appears whole.
 
-    A copy and not a link: what a person does to a file of the run must not reach the store.
+    A copy and not a link: what a person does to a file of the run must not reach the store. But a large file that was
+    made is there once, where the disk can have it in two places: one that's changed has another hash than the store
+    says, and is made anew.
+
+    Args:
+        source: The file or folder.
+        destination: Where nothing of anybody's is.
+        made: Whether it's in a store, which knows its hash, and nobody writes to it there.
     """
     with whole_output(destination) as temporary:
         if source.is_dir():
             shutil.copytree(source, temporary)
-        else:
-            shutil.copyfile(source, temporary)
+            return
+        if made and source.stat().st_size >= _LARGE:
+            with contextlib.suppress(OSError):  # another disk, or one without links
+                temporary.hardlink_to(source)
+                return
+        shutil.copyfile(source, temporary)
 
 
 def size_below(folder: str | Path) -> int:
