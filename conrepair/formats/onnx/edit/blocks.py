@@ -12,7 +12,8 @@ from conrepair.formats.editing.editor import NotEditableError
 from conrepair.formats.editing.grid import limits_of
 from conrepair.formats.onnx.edit.constants import set_plain
 from conrepair.formats.onnx.edit.file import OnnxFile
-from conrepair.formats.onnx.read.blocks import PACKED_PRODUCT, packed, unpacked
+from conrepair.formats.onnx.read.blocks import packed, unpacked
+from conrepair.formats.onnx.read.session import PACKED_PRODUCT
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.graph.slices import CUT_OFF, HALF_STEP
 from conrepair.ground.onnx_graphs.defaults import attribute

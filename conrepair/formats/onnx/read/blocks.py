@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.formats.onnx.read.call import OnnxCall
+from conrepair.formats.onnx.read.session import PACKED_PRODUCT
 from conrepair.ground.graph.layer_graph import Array, Parameter
 
-PACKED_PRODUCT = "com.microsoft.MatMulNBits"
 _BYTE = 8
 _PACKED = (2, 4, 8)  # bits of which a byte holds whole numbers
 _COLUMNS = 64  # of a product's weights, which are taken at a time

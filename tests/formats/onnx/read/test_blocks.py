@@ -1,5 +1,6 @@
 """Weights that ONNX Runtime has in two to eight bits: the numbers that it computes with."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from small_models import model_of
 
 from conrepair.formats.networks.network import open_network
+from conrepair.formats.onnx.read import session
 from conrepair.formats.onnx.read.blocks import packed, unpacked
 from conrepair.ground.graph.slices import slices_of
 
@@ -108,3 +110,24 @@ def test_a_table_has_the_rows_that_are_gathered(tmp_path: Path) -> None:
     table = found.parameters["table"]
     assert (found.op, table.bits, table.blocks) == ("Gather", 4, (1, SIZE))
     np.testing.assert_allclose(table.numpy(), rows, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("operator", "unpacked"), [("MatMulNBits", False), ("MatMul", True)])
+def test_only_weights_in_few_bits_are_packed_anew_in_large_networks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operator: str, unpacked: bool
+) -> None:
+    monkeypatch.setattr(session, "_PACKED", 0)
+    constants = {"b": np.ones((COLUMNS, 1, SIZE // 2), np.uint8), "scales": np.ones(COLUMNS, np.float32)}
+    node = helper.make_node(
+        "MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", K=SIZE, N=COLUMNS, bits=4, block_size=SIZE
+    )
+    if operator == "MatMul":
+        constants = {"scales": np.ones((SIZE, COLUMNS), np.float32)}
+        node = helper.make_node("MatMul", ["x", "scales"], ["y"])
+    path = _saved(tmp_path / "m.onnx", node, constants, ("x", TensorProto.FLOAT, [1, SIZE]))
+    opened = []
+    piece = session.OpenPiece
+    monkeypatch.setattr(session, "OpenPiece", lambda made, held: opened.append(made) or piece(made, held))
+    open_network(model_of("onnx", path), []).segment(("x",), ("y",))
+    with contextlib.nullcontext() if unpacked else pytest.raises(RuntimeError):  # which it has no entry for
+        assert opened[-1].get_session_options().get_session_config_entry("session.disable_prepacking") == "1"
