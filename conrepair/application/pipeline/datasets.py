@@ -194,11 +194,19 @@ def fitting_count(usual: int, models: Sequence[Path]) -> int:
 
 
 def fewer_in_words(count: int, models: Sequence[Path]) -> str:
-    """That so many inputs are fewer than usual, for a person; "" where they aren't."""
+    """That so many inputs are fewer than usual, for a person."""
     size = max(map(model_bytes, models))
-    if size <= _USUAL:
-        return ""
     return f"{count} inputs are drawn: the largest model has {size / 1e9:.1f} GB. --samples takes another number"
+
+
+def fitting_seconds(usual: float, models: Sequence[Path]) -> float:
+    """How long a step may take where nobody says it: with large models longer, as each input takes long.
+
+    Args:
+        usual: Of others.
+        models: Files and folders of all that run.
+    """
+    return usual * max(max(map(model_bytes, models)) / _USUAL, 1.0)
 
 
 def is_array_file(path: Path) -> bool:

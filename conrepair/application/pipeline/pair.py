@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from conrepair.application.engine.session import Session
-from conrepair.application.pipeline.datasets import dataset_for, fewer_in_words, fitting_count
+from conrepair.application.pipeline.datasets import dataset_for, fewer_in_words, fitting_count, fitting_seconds
 from conrepair.application.pipeline.declared_inputs import input_specs
 from conrepair.application.pipeline.recipes import fitting_recipe, recipe_of
 from conrepair.application.pipeline.run import Request, run_models
@@ -81,6 +81,8 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
     names = names_of(paths, numbered=not compares)
     usual = data is None and options.samples is None
     count = fitting_count(options.count, paths) if usual else options.count
+    if options.timeout == type(options).timeout:
+        settings = replace(settings, seconds=fitting_seconds(options.timeout, paths))
     batch_size, trust = options.batch_size if compares else _AT_ONCE, options.trust or all(own for _, own in written)
     asked = {
         "source": paths[0],

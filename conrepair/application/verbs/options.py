@@ -107,6 +107,7 @@ class Loaded(Options):
         "Seconds for each model or step, in worker processes.",
         SECONDS,
         default=600.0,
+        usual="600, more where models above 500 MB are compared",
         flag="",  # a command has one limit for all that it does, which `cli.time_limit` declares
     )
     trust: bool = option(
