@@ -180,33 +180,29 @@ _USUAL = 5e8  # bytes of a model up to which as many inputs are drawn as for any
 _FEWEST = 4  # a batch
 
 
-def fitting_count(usual: int, models: Sequence[Path]) -> int:
+def times_larger(models: Sequence[Path]) -> float:
+    """How many times as large the largest model is as those may be of which as many inputs run as of any; at least 1.
+
+    Args:
+        models: Files and folders of all that run.
+    """
+    return max(max(map(model_bytes, models)) / _USUAL, 1.0)
+
+
+def fitting_count(usual: int, times: float) -> int:
     """How many inputs are drawn where nobody says it: of large models fewer, as each takes long.
 
     Args:
         usual: Of others.
-        models: Files and folders of all that run.
+        times: From `times_larger`.
     """
-    size = max(map(model_bytes, models))
-    if size <= _USUAL:
-        return usual
-    return min(usual, max(int(usual * _USUAL / size) // _FEWEST * _FEWEST, _FEWEST))
+    return usual if times == 1 else min(usual, max(int(usual / times) // _FEWEST * _FEWEST, _FEWEST))
 
 
-def fewer_in_words(count: int, models: Sequence[Path]) -> str:
+def fewer_in_words(count: int, times: float) -> str:
     """That so many inputs are fewer than usual, for a person."""
-    size = max(map(model_bytes, models))
-    return f"{count} inputs are drawn: the largest model has {size / 1e9:.1f} GB. --samples takes another number"
-
-
-def fitting_seconds(usual: float, models: Sequence[Path]) -> float:
-    """How long a step may take where nobody says it: with large models longer, as each input takes long.
-
-    Args:
-        usual: Of others.
-        models: Files and folders of all that run.
-    """
-    return usual * max(max(map(model_bytes, models)) / _USUAL, 1.0)
+    size = times * _USUAL / 1e9
+    return f"{count} inputs are drawn: the largest model has {size:.1f} GB. --samples takes another number"
 
 
 def is_array_file(path: Path) -> bool:

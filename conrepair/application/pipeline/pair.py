@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from conrepair.application.engine.session import Session
-from conrepair.application.pipeline.datasets import dataset_for, fewer_in_words, fitting_count, fitting_seconds
+from conrepair.application.pipeline.datasets import dataset_for, fewer_in_words, fitting_count, times_larger
 from conrepair.application.pipeline.declared_inputs import input_specs
 from conrepair.application.pipeline.recipes import fitting_recipe, recipe_of
 from conrepair.application.pipeline.run import Request, run_models
@@ -79,10 +79,10 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
     recipe, target_recipe = recipe_of(options.recipe), recipe_of(options.target_recipe)
     _check(paths, data, has_recipe=target_recipe is not None)
     names = names_of(paths, numbered=not compares)
-    usual = data is None and options.samples is None
-    count = fitting_count(options.count, paths) if usual else options.count
+    usual, times = data is None and options.samples is None, times_larger(paths)
+    count = fitting_count(options.count, times) if usual else options.count
     if options.timeout == type(options).timeout:
-        settings = replace(settings, seconds=fitting_seconds(options.timeout, paths))
+        settings = replace(settings, seconds=options.timeout * times)
     batch_size, trust = options.batch_size if compares else _AT_ONCE, options.trust or all(own for _, own in written)
     asked = {
         "source": paths[0],
@@ -104,7 +104,7 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
     dataset = dataset_for(data, options, samples=count)
     recipe, notes = fitting_recipe(names[0], dataset, recipe)
     if count < options.count:
-        notes = [*notes, fewer_in_words(count, paths)]
+        notes = [*notes, fewer_in_words(count, times)]
     build = paths[-1] if is_build(paths[-1]) else None
     subjects = [
         Subject(

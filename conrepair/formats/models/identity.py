@@ -85,16 +85,6 @@ def copy_model(path: Path, destination: Path, *, made: bool = False) -> None:
     copy_whole(main, destination, made=made)
 
 
-def move_model(path: Path, folder: Path) -> Path:
-    """Move a model to another folder of the same disk, where nothing has its names; returns where it's then."""
-    files = model_files(path)
-    for file in files:
-        place = folder / file.relative_to(path.parent)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        file.rename(place)
-    return folder / path.name
-
-
 def place_model(path: Path, destination: Path) -> None:
     """Copy a model under a name of its own; external data go beside it as `<name>.data`.
 

@@ -179,9 +179,10 @@ def test_of_large_models_fewer_inputs_are_drawn(tmp_path: Path) -> None:
     for path in (small, *large):
         with path.open("wb") as file:
             file.truncate(int(path.stem) * 1_000_000)
-    assert [datasets.fitting_count(32, [small, path]) for path in (small, *large)] == [32, 24, 8, 4]
-    assert datasets.fitting_count(2, [small, *large]) == 2
-    assert [datasets.fitting_seconds(600.0, [small, path]) for path in (small, large[1])] == [600.0, 2400.0]
-    assert datasets.fewer_in_words(8, [small, large[1]]).startswith(
+    times = [datasets.times_larger([small, path]) for path in (small, *large)]
+    assert times == [1.0, 1.2, 4.0, 28.0]
+    assert [datasets.fitting_count(32, item) for item in times] == [32, 24, 8, 4]
+    assert datasets.fitting_count(2, 28.0) == datasets.fitting_count(2, 1.0) == 2
+    assert datasets.fewer_in_words(8, 4.0).startswith(
         "8 inputs are drawn: the largest model has 2.0 GB"
     )

@@ -250,17 +250,23 @@ def copy_whole(source: Path, destination: Path, *, made: bool = False) -> None:
     Args:
         source: The file or folder.
         destination: Where nothing of anybody's is.
-        made: Whether it's in a store, which knows its hash, and nobody writes to it there.
+        made: Whether it's made by this program, and nobody writes to it where it is.
     """
+    copy = _linked if made else shutil.copyfile
     with whole_output(destination) as temporary:
         if source.is_dir():
-            shutil.copytree(source, temporary)
-            return
-        if made and source.stat().st_size >= _LARGE:
-            with contextlib.suppress(OSError):  # another disk, or one without links
-                temporary.hardlink_to(source)
-                return
-        shutil.copyfile(source, temporary)
+            shutil.copytree(source, temporary, copy_function=copy)
+        else:
+            copy(source, temporary)
+
+
+def _linked(source: str | Path, destination: str | Path) -> None:
+    """Let a large file be elsewhere, too, as it is; a copy where it's small, or the disk can't have it twice."""
+    with contextlib.suppress(OSError):
+        if Path(source).stat().st_size >= _LARGE:
+            return os.link(source, destination)
+    shutil.copyfile(source, destination)
+    return None
 
 
 def size_below(folder: str | Path) -> int:
