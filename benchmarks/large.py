@@ -261,11 +261,14 @@ class Cost:
 
 
 class _Watched:
-    """Looks at a process and all below it until it's told to stop."""
+    """Looks at a process and all below it until it's told to stop.
+
+    What a process has written counts as its parent's once that has waited for it: with those that run, that's all.
+    """
 
     def __init__(self, process: int) -> None:
-        self.resident = self.own = 0
-        self._root, self._written, self._over = process, dict[int, int](), threading.Event()
+        self.resident = self.own = self.written = 0
+        self._root, self._over = process, threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()
 
@@ -274,11 +277,6 @@ class _Watched:
         self._over.set()
         self._thread.join()
 
-    @property
-    def written(self) -> int:
-        """Bytes, of processes that are gone too: as far as they were seen."""
-        return sum(self._written.values())
-
     def _watch(self) -> None:
         while not self._over.wait(_EVERY):
             numbers = _below(self._root)
@@ -286,8 +284,8 @@ class _Watched:
             self.resident = max(self.resident, sum(item.get("VmRSS:", 0) for item in found) << 10)
             own = sum(item.get("RssAnon:", 0) + item.get("RssShmem:", 0) for item in found)
             self.own = max(self.own, own << 10)
-            for number in numbers:
-                self._written[number] = max(self._written.get(number, 0), _numbers(number, "io").get("wchar:", 0))
+            written = sum(_numbers(number, "io").get("wchar:", 0) for number in numbers)
+            self.written = max(self.written, written)
 
 
 def _below(root: int) -> list[int]:
