@@ -12,14 +12,13 @@ from conrepair.formats.editing.editor import NotEditableError
 from conrepair.formats.editing.grid import limits_of
 from conrepair.formats.onnx.edit.constants import set_plain
 from conrepair.formats.onnx.edit.file import OnnxFile
-from conrepair.formats.onnx.read.blocks import packed, unpacked
+from conrepair.formats.onnx.read.blocks import packed, unpacked, zero_points
 from conrepair.formats.onnx.read.session import PACKED_PRODUCT
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.graph.slices import CUT_OFF, HALF_STEP
 from conrepair.ground.onnx_graphs.defaults import attribute
 from conrepair.ground.onnx_graphs.initializers import constant_of
 
-_BYTE = 8
 _BITS = 4  # of a packed product that doesn't say
 
 Values = npt.NDArray[np.float64]
@@ -63,11 +62,7 @@ def requantize_packed(file: OnnxFile, node: onnx_ir.Node, index: int, array: Arr
     bits, size = int(attribute(node, "bits", _BITS)), int(attribute(node, "block_size", 0))
     columns, count = array.shape[1], -(-array.shape[0] // size)
     given = constant_of(node.inputs[3]) if len(node.inputs) > 3 else None
-    zeros = np.full((columns * count, 1), 2.0 ** (bits - 1))
-    are_bytes = given is None or given.dtype == np.uint8
-    if given is not None:
-        whole = unpacked(given.reshape(columns, -1), bits)[:, :count] if are_bytes and bits < _BYTE else given
-        zeros = whole.reshape(-1, 1).astype(np.float64)
+    zeros = zero_points(given, bits, (columns, count), 2 ** (bits - 1)).reshape(-1, 1)
     rows = np.pad(array.T.astype(np.float64), ((0, 0), (0, count * size - array.shape[0]))).reshape(-1, size)
     integers = unpacked(held.reshape(columns * count, -1), bits)[:, :size].astype(np.float64)
     before = _Blocks(integers, scales.reshape(-1, 1).astype(np.float64), zeros)
@@ -77,7 +72,7 @@ def requantize_packed(file: OnnxFile, node: onnx_ir.Node, index: int, array: Arr
     if given is None and (after.zeros == 2.0 ** (bits - 1)).all():
         return
     offsets = after.zeros.reshape(columns, count)
-    stored = packed(offsets, bits) if are_bytes else offsets
+    stored = packed(offsets, bits) if given is None or given.dtype == np.uint8 else offsets
     if given is not None:
         set_plain(file, node, 3, stored.reshape(given.shape))
     else:

@@ -41,17 +41,15 @@ def packed(integers: Array, bits: int) -> npt.NDArray[np.uint8]:
     return np.asarray(np.bitwise_or.reduce(parts, axis=-1), np.uint8)
 
 
-def _zero_points(call: OnnxCall, index: int, bits: int, shape: tuple[int, ...], usual: int) -> Array:
+def zero_points(given: Array | None, bits: int, shape: tuple[int, ...], usual: int) -> Array:
     """Zero points of blocks, which are packed like the numbers, or of the scales' type.
 
     Args:
-        call: Of the node.
-        index: Of the input.
+        given: As the file has them; None where it has none.
         bits: Of an integer.
         shape: One for each block.
-        usual: Where the input is left out.
+        usual: Where none are given.
     """
-    given = call.numbers(index) if call.given(index) else None
     if given is None:
         return np.broadcast_to(np.float64(usual), shape)
     if given.dtype == np.uint8 and bits < _BYTE:
@@ -70,7 +68,7 @@ def _product(call: OnnxCall) -> None:
 
     def load() -> Array:
         held, scales = (_numbers(call, place).reshape(columns, blocks, -1) for place in (1, 2))
-        zeros = _zero_points(call, 3, bits, (columns, blocks), 2 ** (bits - 1))[..., None]
+        zeros = zero_points(call.numbers(3), bits, (columns, blocks), 2 ** (bits - 1))[..., None]
         # What's less than whole from integers is exact in 32 bits, so that both round once, and to the same.
         kind = np.float32 if np.all((np.rint(zeros) == zeros) & (np.abs(zeros) < _WHOLE)) else np.float64
         real = np.empty((rows, columns), np.float32)
@@ -101,7 +99,9 @@ def _gather(call: OnnxCall) -> None:
     def load() -> Array:
         held = _numbers(call, 0)
         integers = unpacked(held, bits) if in_bytes and bits < _BYTE else held
-        zeros = _zero_points(call, 3, bits if in_bytes else _BYTE, scales.shape, 2 ** (bits - 1) if in_bytes else 0)
+        zeros = zero_points(
+            call.numbers(3), bits if in_bytes else _BYTE, scales.shape, 2 ** (bits - 1) if in_bytes else 0
+        )
         factor, offset = (np.repeat(item, size, along).take(range(shape[along]), along) for item in (scales, zeros))
         return np.asarray((integers.astype(np.float64) - offset) * factor, np.float32)
 
