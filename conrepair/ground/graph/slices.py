@@ -46,7 +46,7 @@ class Slices:
             [slices, numbers]; a block that has fewer numbers than others ends in zeros.
         """
         split = self._split(array.astype(np.float64))
-        turned = split.transpose(*range(0, split.ndim, 2), *range(1, split.ndim, 2))
+        turned: npt.NDArray[np.float64] = split.transpose(*range(0, split.ndim, 2), *range(1, split.ndim, 2))
         return turned.reshape(self.scales.size, -1)
 
     def peaks(self, array: Array) -> npt.NDArray[np.float64]:
