@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from onnx import helper
@@ -32,6 +32,8 @@ from conrepair.laboratory.generate.settings.tensors import Range, TensorType, el
 
 Shape = Sequence[Number | Size]
 Choice = TypeVar("Choice")
+Said = TypeVar("Said")
+Details = ParamSpec("Details")
 
 _CARRIERS = {*MOVING, *ARITHMETIC, "Max", "Min"} - {"Expand", "Transpose", "Where"}
 """Operators between a shape and who needs one."""
@@ -112,6 +114,12 @@ class Setting(ABC):
         """Whether an optional input, attribute or output is there; False for what the opset doesn't have."""
         formals = (*self.schema.inputs, *self.schema.outputs)
         return (name in self.schema.attributes or any(item.name == name for item in formals)) and self._has(name)
+
+    def maybe(
+        self, say: Callable[Concatenate[str, Details], Said], name: str, *more: Details.args, **given: Details.kwargs
+    ) -> Said | None:
+        """Say of an optional input or attribute what `say` says of any, where it's there: `s.maybe(s.flag, "p")`."""
+        return say(name, *more, **given) if self.has(name) else None
 
     def rank_of(self, name: str, ranks: Sequence[int]) -> int:
         """Which of some ranks an input has that's spoken of later."""

@@ -69,10 +69,8 @@ def of_classes(s: Setting) -> None:
     n, classes, *space = x.shape
     s.input(None, [n, *space], values=Range(0, classes - 1))
     for name in ("weight", "weights"):
-        if s.has(name):
-            s.input(name, [classes])
-    if s.has("ignore_index"):
-        s.integer("ignore_index", None)
+        s.maybe(s.input, name, [classes])
+    s.maybe(s.integer, "ignore_index", None)
     summed = s.choice("reduction", ("none", "mean", "sum")) != "none"
     s.output(() if summed else [n, *space])
     if s.has("log_prob"):

@@ -41,8 +41,7 @@ def attention(s: Setting) -> None:
         mask = Lettered("...qk", {"q": rows, "k": total}, Broadcast((n, heads), one_way=True))
         added = s.input("attn_mask", mask, dtypes=("bool", q.dtype))  # ONNX Runtime broadcasts no other axes
         s.require(not causal or added.dtype != "float64", "ONNX Runtime adds a mask of float32 to it")
-    if s.has("scale"):
-        s.real("scale", 1e-3, 100.0, usual=(0.125,))
+    s.maybe(s.real, "scale", 1e-3, 100.0, usual=(0.125,))
     s.real("softcap", 0.0, 100.0, usual=(0.0,))
     mode = s.integer("qk_matmul_output_mode", 0, 3)
     if s.has("softmax_precision"):

@@ -58,8 +58,7 @@ def scan(s: Setting) -> None:
     lengths = [item.shape[axis] for item, axis in zip(read, axes, strict=True)]
     for length in lengths[1:]:
         s.equal(length, lengths[0])
-    if s.has("scan_input_directions"):
-        s.integers("scan_input_directions", 0, 1, scans)
+    s.maybe(s.integers, "scan_input_directions", 0, 1, scans)
     parts = [_without(item, axis) for item, axis in zip(read, axes, strict=True)]
     stacked = s.count(max(1, states), states + 2, "final_state_and_scan_outputs") - states
     bodies = Bodies(s, [*kept, *parts], [*kept, *[None] * stacked])

@@ -14,8 +14,7 @@ from conrepair.laboratory.generate.specifications.specification import operator
 @operator()
 def conv(s: Setting) -> None:
     result = convolved(s, image(s), "W")
-    if s.has("B"):
-        s.input("B", [result[1]])
+    s.maybe(s.input, "B", [result[1]])
     s.output(result)
 
 
@@ -27,8 +26,7 @@ def convolved(s: Setting, shape: Sequence[Number], weights: str) -> list[Number]
     windows = sliding(s, space)
     w = s.input(weights, [Size(0), c // group, *(Size(1, widest) for widest in windows.widest())])
     s.require(w.shape[0] % group == 0, "filters that are no multiple of the groups")
-    if s.has("kernel_shape"):
-        s.integers("kernel_shape", w.shape[2:], w.shape[2:])
+    s.maybe(s.integers, "kernel_shape", w.shape[2:], w.shape[2:])
     return [n, w.shape[0], *windows.places(s, w.shape[2:])]
 
 
@@ -40,10 +38,8 @@ def conv_transpose(s: Setting) -> None:
     s.require(c % group == 0, "channels that are no multiple of the groups")
     w = s.input("W", [c, Size(0), *(Size() for _ in space)])
     kernel = w.shape[2:]
-    if s.has("B"):
-        s.input("B", [w.shape[1] * group])
-    if s.has("kernel_shape"):
-        s.integers("kernel_shape", kernel, kernel)
+    s.maybe(s.input, "B", [w.shape[1] * group])
+    s.maybe(s.integers, "kernel_shape", kernel, kernel)
     windows = sliding(s, space)
     strides = windows.strides
     more = [0 for _ in space]
@@ -76,12 +72,9 @@ def deform_conv(s: Setting) -> None:
     kernel = w.shape[2:]
     places = windows.places(s, kernel)
     s.input("offset", [n, 2 * offsets * product(kernel), *places])
-    if s.has("B"):
-        s.input("B", [w.shape[0]])
-    if s.has("mask"):
-        s.input("mask", [n, offsets * product(kernel), *places])
-    if s.has("kernel_shape"):
-        s.integers("kernel_shape", kernel, kernel)
+    s.maybe(s.input, "B", [w.shape[0]])
+    s.maybe(s.input, "mask", [n, offsets * product(kernel), *places])
+    s.maybe(s.integers, "kernel_shape", kernel, kernel)
     s.output([n, w.shape[0], *places])
 
 

@@ -65,18 +65,15 @@ def prelu(s: Setting) -> None:
 def clip(s: Setting) -> None:
     x = s.input("input")
     for name in ("min", "max"):
-        if s.has(name):
-            s.input(name, ())
+        s.maybe(s.input, name, ())
     s.output(x.shape)
 
 
 @operator()
 def dropout(s: Setting) -> None:
     x = s.input("data")
-    if s.has("ratio"):
-        s.input("ratio", (), values=Range(0, 0.99))
-    if s.has("training_mode"):
-        s.input("training_mode", (), values=Range(0, 0))
+    s.maybe(s.input, "ratio", (), values=Range(0, 0.99))
+    s.maybe(s.input, "training_mode", (), values=Range(0, 0))
     s.output(x.shape)
     if s.has("mask"):
         s.output(x.shape)

@@ -83,8 +83,7 @@ def tensor_scatter(s: Setting) -> None:
     shape = [Size(0, room) if place == axis else size for place, size in enumerate(x.shape)]
     written = s.input("update", shape).shape[axis]
     circular = s.choice("mode", ("linear", "circular")) == "circular"
-    if s.has("write_indices"):
-        s.input("write_indices", [x.shape[0]], values=Range(0, room - 1 if circular else room - written))
+    s.maybe(s.input, "write_indices", [x.shape[0]], values=Range(0, room - 1 if circular else room - written))
     s.output(x.shape)
 
 

@@ -59,8 +59,7 @@ def pad(s: Setting) -> None:
     mode = s.choice("mode", ("constant", "reflect", "edge", "wrap")[: 4 if s.opset >= 19 else 3])
     axes = s.axes("axes", x.rank) if s.has("axes") else tuple(range(x.rank))
     pads = s.integers("pads", None, None, 2 * len(axes), usual=(-1, 3))
-    if s.has("constant_value"):
-        s.input("constant_value", [])
+    s.maybe(s.input, "constant_value", [])
     s.require(mode != "wrap" or product(x.shape) > 0, "ONNX Runtime wraps no empty tensors")
     sizes = list(x.shape)
     for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):

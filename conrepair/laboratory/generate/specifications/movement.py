@@ -94,6 +94,5 @@ def reverse_sequence(s: Setting) -> None:
 def trilu(s: Setting) -> None:
     x = s.input("input", rank=range(2, 7))
     s.flag("upper")
-    if s.has("k"):
-        s.integer("k", None, None, usual=(-5, 5))
+    s.maybe(s.integer, "k", None, None, usual=(-5, 5))
     s.output(x.shape)

@@ -57,8 +57,7 @@ def layer_normalization(s: Setting) -> None:
     axis = s.axis("axis", x.rank)
     s.require(product(x.shape[axis:]) > 0, "a mean of nothing")
     s.input("Scale", Broadcast(x.shape, one_way=True))
-    if s.has("B"):
-        s.input("B", Broadcast(x.shape, one_way=True))
+    s.maybe(s.input, "B", Broadcast(x.shape, one_way=True))
     _epsilon(s)
     s.choice("stash_type", (1,))
     s.output(x.shape)

@@ -24,8 +24,7 @@ def of_windows(s: Setting) -> None:
             s.require((places - 1) * stride + wide >= size, "a stride that takes away at the ends")
     if s.op == "LpPool" and s.has("p"):
         s.integer("p", 1, 4)
-    if s.has("count_include_pad"):
-        s.flag("count_include_pad")
+    s.maybe(s.flag, "count_include_pad")
     s.output(shape)
     if s.has("Indices"):
         s.flag("storage_order")
@@ -35,8 +34,7 @@ def of_windows(s: Setting) -> None:
 @operator("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool")
 def of_all(s: Setting) -> None:
     n, c, *space = image(s)
-    if s.has("p"):
-        s.integer("p", 1, 4)
+    s.maybe(s.integer, "p", 1, 4)
     s.output([n, c, *(1 for _ in space)])
 
 

@@ -122,8 +122,7 @@ def gemm(s: Setting) -> None:
     result = (rows, b.shape[0 if turned else 1])
     s.real("alpha", -1e6, 1e6, usual=(1.0, 0.5))
     s.real("beta", -1e6, 1e6, usual=(1.0, 0.0))
-    if s.has("C"):
-        s.input("C", Broadcast(result, one_way=True))
+    s.maybe(s.input, "C", Broadcast(result, one_way=True))
     s.output(result)
 
 

@@ -52,8 +52,7 @@ def quantize_linear(s: Setting) -> None:
 def dequantize_linear(s: Setting) -> None:
     x = s.input("x")
     scale = _scale(s, "x_scale", x.shape)
-    if s.has("x_zero_point"):
-        s.input("x_zero_point", scale.shape, values=Range(0, 0) if x.dtype == "int32" else None)
+    s.maybe(s.input, "x_zero_point", scale.shape, values=Range(0, 0) if x.dtype == "int32" else None)
     made = s.element_type("output_dtype", scale.dtype) if s.has("output_dtype") else scale.dtype
     s.output(x.shape, made)
 
@@ -73,8 +72,7 @@ def qlinear_conv(s: Setting) -> None:
     _scaled(s, "x")
     _scaled(s, "w", [result[1]] if s.rank_of("w_scale", (0, 1)) else [])
     _scaled(s, "y")
-    if s.has("B"):
-        s.input("B", [result[1]])
+    s.maybe(s.input, "B", [result[1]])
     s.output(result)
 
 
@@ -82,8 +80,7 @@ def qlinear_conv(s: Setting) -> None:
 def conv_integer(s: Setting) -> None:
     result = convolved(s, image(s, "x"), "w")
     for name in ("x_zero_point", "w_zero_point"):
-        if s.has(name):
-            s.input(name, ())
+        s.maybe(s.input, name, ())
     s.output(result)
 
 
@@ -103,8 +100,7 @@ def matmul_integer(s: Setting) -> None:
     a = s.input("A", rank=range(1, 7))
     b, result = multiplied(s, a, "B")
     s.require(a.shape[-1] > 0, "ONNX Runtime leaves unwritten what's the sum of nothing")
-    if s.has("a_zero_point"):
-        s.input("a_zero_point", ())
+    s.maybe(s.input, "a_zero_point", ())
     if s.has("b_zero_point"):
         s.input("b_zero_point", _of_columns(b, s.rank_of("b_zero_point", _ranks(b))))
     s.output(result)

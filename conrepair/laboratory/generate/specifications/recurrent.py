@@ -17,8 +17,7 @@ _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 @operator(*_GATES)
 def recurrent(s: Setting) -> None:
     gates = _GATES[s.op]
-    if s.has("layout"):
-        s.choice("layout", (0,))  # ONNX Runtime takes no others
+    s.maybe(s.choice, "layout", (0,))  # ONNX Runtime takes no others
     length, batch, features = s.input("X", rank=3).shape
     for size in (length, batch, features):
         s.require(size >= 1, "a sequence without elements")
@@ -26,21 +25,15 @@ def recurrent(s: Setting) -> None:
     hidden = s.size_said("hidden_size")
     s.input("W", [ways, gates * hidden, features])
     s.input("R", [ways, gates * hidden, hidden])
-    if s.has("B"):
-        s.input("B", [ways, 2 * gates * hidden])
-    if s.has("sequence_lens"):
-        s.input("sequence_lens", [batch], values=Range(0, length))
+    s.maybe(s.input, "B", [ways, 2 * gates * hidden])
+    s.maybe(s.input, "sequence_lens", [batch], values=Range(0, length))
     for name in ("initial_h", "initial_c"):
-        if s.has(name):
-            s.input(name, [ways, batch, hidden])
-    if s.has("P"):
-        s.input("P", [ways, 3 * hidden])
+        s.maybe(s.input, name, [ways, batch, hidden])
+    s.maybe(s.input, "P", [ways, 3 * hidden])
     _activations(s, len(RECURRENT_ACTIVATIONS[s.op]) * ways)
-    if s.has("clip"):
-        s.real("clip", 0.01, float("inf"), usual=(1.0, 5.0))
+    s.maybe(s.real, "clip", 0.01, float("inf"), usual=(1.0, 5.0))
     for flag in ("linear_before_reset", "input_forget"):
-        if s.has(flag):
-            s.flag(flag)
+        s.maybe(s.flag, flag)
     _outputs(s, [length, ways, batch, hidden])
 
 

@@ -41,11 +41,9 @@ def roi_align(s: Setting) -> None:
 def non_max_suppression(s: Setting) -> None:
     batch, boxes, _ = s.input("boxes", [Size(0), Size(0), 4], values=Range(0.0, 10.0)).shape
     s.input("scores", [batch, Size(0), boxes])
-    if s.has("max_output_boxes_per_class"):
-        s.input("max_output_boxes_per_class", _SCALAR, values=Range(0, 8))
+    s.maybe(s.input, "max_output_boxes_per_class", _SCALAR, values=Range(0, 8))
     for name in ("iou_threshold", "score_threshold"):
-        if s.has(name):
-            s.input(name, _SCALAR, values=Range(0.0, 1.0))
+        s.maybe(s.input, name, _SCALAR, values=Range(0.0, 1.0))
     s.flag("center_point_box")
     s.output([None, 3])
 
