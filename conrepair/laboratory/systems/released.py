@@ -23,9 +23,14 @@ from conrepair.ground.runtime.outside.environments import Environment
 from conrepair.ground.runtime.outside.releases import release
 from conrepair.ground.runtime.outside.scripts import Script
 from conrepair.laboratory.systems import program_script
-from conrepair.laboratory.systems.system import Program, Setting, System
+from conrepair.laboratory.systems.system import Setting, System
 
 _PROGRAM = program_script.PROGRAM
+
+
+def _as_here(name: str) -> Any:
+    """A method that does what that of the release does that's installed here."""
+    return lambda self, *given: getattr(self._system, name)(*given)
 
 
 class Released(System):
@@ -35,6 +40,9 @@ class Released(System):
         system: Which.
         version: Of the library that a setting is of (`System.distribution`).
     """
+
+    cost, program, sized, symbolic = map(_as_here, ("cost", "program", "sized", "symbolic"))
+    drawn, with_drawn, without = map(_as_here, ("drawn", "with_drawn", "without"))
 
     def __init__(self, system: System, version: str) -> None:
         self._system, self._version = system, version
@@ -68,10 +76,6 @@ class Released(System):
         """Of this process, nothing but what cases need; and the release's own."""
         return frozenset({self.format, self.within(setting).name})
 
-    def cost(self, setting: Setting) -> int:
-        """That of the release that's installed here."""
-        return self._system.cost(setting)
-
     def blamed(self, setting: Setting, versions: Mapping[str, str]) -> dict[str, str]:
         """The release."""
         return {self._system.distribution(setting): self._version}
@@ -79,30 +83,6 @@ class Released(System):
     def switches(self, model: Model, setting: Setting, folder: Path, *, gradients: bool = False) -> Sequence[Switch]:
         """Those of this release by name; where the backend has to see the model, what ran in the other one."""
         return type(self._system).switches(self, model, setting, folder, gradients=gradients)
-
-    def without(self, setting: Setting, off: Sequence[Switch]) -> Setting:
-        """As in the release that's installed here."""
-        return self._system.without(setting, off)
-
-    def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
-        """As in the release that's installed here."""
-        return self._system.drawn(setting, generator)
-
-    def with_drawn(self, setting: Setting, options: Mapping[str, Any]) -> Setting:
-        """As in the release that's installed here."""
-        return self._system.with_drawn(setting, options)
-
-    def symbolic(self, setting: Setting) -> Setting | None:
-        """As in the release that's installed here."""
-        return self._system.symbolic(setting)
-
-    def sized(self, model: Model, batch: int, folder: Path) -> Model:
-        """As in the release that's installed here."""
-        return self._system.sized(model, batch, folder)
-
-    def program(self, setting: Setting) -> Program:
-        """As in the release that's installed here."""
-        return self._system.program(setting)
 
     def converted(self, model: Model, setting: Setting, folder: Path) -> Model:
         """The model as it is: programs convert it."""
