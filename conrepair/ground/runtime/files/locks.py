@@ -17,13 +17,15 @@ LOCK = ".lock"
 """Suffix of a file that a folder is locked by where folders themselves can't be."""
 
 
-def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
+def lock(descriptor: int, *, shared: bool = False, wait: bool = True, needless: bool = False) -> bool:
     """Hold a lock until the descriptor is closed, however its process ends.
 
     Args:
         descriptor: From `opened_for_lock`, or of a file.
         shared: Whether others may share it; where there are no such locks, nothing is held.
         wait: Whether to wait until others have let it go.
+        needless: Whether it counts as held where the file system, or this Python, has no locks: nobody's can be in
+            the way.
 
     Returns:
         Whether it's held, or needn't be; False where another has it.
@@ -31,14 +33,17 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
     Raises:
         OSError: if the file system, or this Python, has no locks.
     """
-    if fcntl is None:
-        from filelock import lock_descriptor
-
-        return shared or bool(lock_descriptor(descriptor, blocking=wait))
     try:
+        if fcntl is None:
+            from filelock import lock_descriptor
+
+            return shared or bool(lock_descriptor(descriptor, blocking=wait))
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
+    except OSError as error:
+        if not needless or error.errno != errno.ENOSYS:
+            raise
     return True
 
 
@@ -67,15 +72,6 @@ def forget_lock(path: Path) -> None:
     if fcntl is None and not path.exists():
         with contextlib.suppress(OSError):  # another process opens it just now
             _beside(path).unlink(missing_ok=True)
-
-
-def lacks_locks(error: OSError) -> bool:
-    """Whether an error says that this Python has no locks, so that nobody's can be in the way.
-
-    Args:
-        error: Of `lock`.
-    """
-    return error.errno == errno.ENOSYS
 
 
 def _beside(path: Path) -> Path:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from conrepair.ground.runtime.files.locks import LOCK, forget_lock, lacks_locks, lock, opened_for_lock
+from conrepair.ground.runtime.files.locks import LOCK, forget_lock, lock, opened_for_lock
 
 SCRATCH = ".conrepair-scratch-"
 """Prefix in folders that others use too."""
@@ -94,20 +94,11 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     """
     descriptor = opened_for_lock(path)
     try:
-        if not _is_ours(descriptor, wait=wait):
+        if not lock(descriptor, wait=wait, needless=wait):
             raise BlockingIOError(f"{path} is in use")
         yield
     finally:
         os.close(descriptor)
-
-
-def _is_ours(descriptor: int, *, wait: bool) -> bool:
-    try:
-        return lock(descriptor, wait=wait)
-    except OSError as error:
-        if not wait or not lacks_locks(error):
-            raise
-        return True
 
 
 def _make(parent: Path, prefix: str) -> tuple[Path, int]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from conrepair.ground.runtime.errors import StorageError, UsageError
 from conrepair.ground.runtime.files.listing import is_folder
-from conrepair.ground.runtime.files.locks import lacks_locks, lock
+from conrepair.ground.runtime.files.locks import lock
 from conrepair.ground.runtime.files.ordinary_file import read_ordinary
 from conrepair.ground.runtime.files.scratch import locked, scratch_folder, sweep
 from conrepair.ground.runtime.files.whole import canonical_json, in_place, make_folder, sha256_of, storage_error
@@ -286,12 +286,7 @@ class Store:
                 )
 
     def _held(self, *, shared: bool) -> bool:
-        try:
-            return lock(self._use, shared=shared, wait=False)
-        except OSError as error:
-            if not lacks_locks(error):
-                raise
-            return True
+        return lock(self._use, shared=shared, wait=False, needless=True)
 
     def _alone(self) -> bool:
         """Whether no other run uses the store; none can begin before the turn ends."""

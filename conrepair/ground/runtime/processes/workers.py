@@ -22,7 +22,7 @@ from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
 from conrepair.ground.runtime.files.whole import full_disk, in_place, size_below, storage_error
 from conrepair.ground.runtime.processes.confinement import CONFINED
 from conrepair.ground.runtime.processes.forks.template import FORKS, Template
-from conrepair.ground.runtime.processes.memory import free_for_jobs, held_alone
+from conrepair.ground.runtime.processes.memory import free_for_jobs, held_alone, resident
 from conrepair.ground.runtime.processes.process import ALONE, POSSIBLE, WorkerDied, WorkerProcess, checked_environment
 from conrepair.ground.runtime.processes.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STORAGE
 from conrepair.ground.runtime.typed import plain
@@ -177,21 +177,13 @@ class Lane:
     folder: Path | None = None
     template: Template | None = None
 
-    @property
-    def held_alone(self) -> int:
-        """Memory of the worker in bytes that nobody else can have."""
-        return 0 if self.process is None or not self.process.active else held_alone(self.process.pid)
+    def measured(self, memory: Callable[[int], int]) -> int:
+        """Memory of the worker in bytes; 0 where there is none, or the system doesn't say.
 
-    @property
-    def memory(self) -> int:
-        """Resident memory of the worker in bytes; 0 where there is none, or the system doesn't say."""
-        if self.process is None or not self.process.active:
-            return 0
-        with contextlib.suppress(OSError):
-            text = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-            status = dict(line.split(":", 1) for line in text.splitlines())
-            return int(status.get("VmRSS", "0 kB").split()[0]) << 10
-        return 0
+        Args:
+            memory: What measures it, by the number of a process.
+        """
+        return 0 if self.process is None or not self.process.active else memory(self.process.pid)
 
     def schedule(self, request: Sequence[Any], timeout: float, temporary: Path) -> concurrent.futures.Future[Any]:
         """Hand a job to the worker; returns its future.
@@ -332,13 +324,13 @@ class Workers:
         if self.memory_gb is None:
             self._stop_largest()
         for lane in self._all():
-            held = lane.memory / 2**30
+            held = lane.measured(resident) / 2**30
             if self.memory_gb is not None and lane.busy and lane.process is not None and held > self.memory_gb:
                 lane.oversized = held
                 lane.process.end()
 
     def _stop_largest(self) -> None:
-        held = [(lane.held_alone, lane) for lane in self._all()]
+        held = [(lane.measured(held_alone), lane) for lane in self._all()]
         if self._free is None or sum(size for size, _ in held) <= self._free:
             return
         size, largest = max(held, key=lambda item: item[0])
@@ -350,7 +342,7 @@ class Workers:
 
     def start(self, lane: Lane, job: Job) -> Any:
         """Run `job` on `lane`; returns a future for `outcome`."""
-        stale = self.memory_gb is not None and lane.memory / 2**30 > _STALE_SHARE * self.memory_gb
+        stale = self.memory_gb is not None and lane.measured(resident) / 2**30 > _STALE_SHARE * self.memory_gb
         if stale or lane.overfull:
             lane.close()  # what earlier jobs left is not this job's to answer for
         if self._free is None:
