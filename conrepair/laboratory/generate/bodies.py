@@ -18,7 +18,7 @@ from conrepair.laboratory.generate.settings.ports import NotAllowedError, Operan
 from conrepair.laboratory.generate.settings.reading import Reading
 from conrepair.laboratory.generate.settings.setting import Setting
 from conrepair.laboratory.generate.settings.tensors import TensorType, element_type
-from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair.laboratory.generate.specifications.specification import specifications, spoken
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,7 @@ class _Within(Source):
 
 
 def _result(setting: Setting) -> TensorType:
-    specifications()[setting.op].body(setting)
-    made = setting.outputs[0]
+    made = spoken(setting).outputs[0]
     if len(setting.outputs) != 1 or made is None or not made.sized:
         raise NotAllowedError("not one output whose sizes are known")
     return made

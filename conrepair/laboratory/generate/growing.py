@@ -17,7 +17,7 @@ from conrepair.laboratory.generate.settings.schemas import dtypes_of, schema_of
 from conrepair.laboratory.generate.settings.setting import Setting
 from conrepair.laboratory.generate.settings.solving import Solving
 from conrepair.laboratory.generate.settings.tensors import value_in
-from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair.laboratory.generate.specifications.specification import specifications, spoken
 from conrepair.laboratory.generate.wishes import Wishes
 
 _FRESH = 0.08
@@ -203,7 +203,6 @@ class Growing:
         return found
 
     def _behind(self, draft: Draft, op: str) -> Setting | None:
-        body = specifications()[op].body
         made_by = {name: node.op for node in draft.nodes for name in node.outputs}
         last = set(draft.outputs() if self.single else draft.deepest() if self.deep and draft.nodes else ())
         moving = draft.reached(draft.sources, _still())
@@ -218,9 +217,8 @@ class Growing:
         connected = bool(draft.nodes) and (bool(last) or self.random.random() >= _ISLAND)
         for _ in range(_DEEP_TRIES if self.deep else _TRIES):
             pool.moves = False
-            setting = Drawing(op, draft.opset, self.random, self.support, source=pool, most=self.most)
             try:
-                body(setting)
+                setting = spoken(Drawing(op, draft.opset, self.random, self.support, source=pool, most=self.most))
             except NotAllowedError:
                 continue
             read = {operand.name for operand in setting.inputs if operand is not None and operand.name}
@@ -241,9 +239,8 @@ class Growing:
         return self.random.random() >= _REJECTED or not self.seen.knows(setting)
 
     def _in_front(self, draft: Draft, op: str, tensor: Tensor) -> Setting | None:
-        setting = Solving(op, draft.opset, self.random, self.support, target=tensor.type, most=self.most)
         try:
-            specifications()[op].body(setting)
+            setting = spoken(Solving(op, draft.opset, self.random, self.support, target=tensor.type, most=self.most))
             setting.solved()
         except NotAllowedError:
             return None

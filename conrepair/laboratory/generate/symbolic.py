@@ -9,7 +9,7 @@ from conrepair.laboratory.generate.graph import Draft
 from conrepair.laboratory.generate.settings.ports import NotAllowedError, Operand, Support
 from conrepair.laboratory.generate.settings.reading import Reading
 from conrepair.laboratory.generate.settings.tensors import TensorType
-from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair.laboratory.generate.specifications.specification import spoken
 
 Open = Mapping[str, tuple[str | int | None, ...]]
 """By input or output, a name for each size that's open, a number for one that isn't; None for open without a name."""
@@ -61,10 +61,8 @@ def retyped(draft: Draft, sources: Mapping[str, TensorType], support: Support) -
             continue
         given = [Operand(types[name], name=name, array=values[name]) if name else None for name in node.inputs]
         results = [bool(name) for name in node.outputs]
-        setting = Reading(
-            node.op, draft.opset, Random(0), support, given=given, said=node.attributes, results=results
-        )
-        specifications()[node.op].body(setting)
+        said = node.attributes
+        setting = spoken(Reading(node.op, draft.opset, Random(0), support, given=given, said=said, results=results))
         values.update({node.outputs[place]: array for place, array in setting.told.items()})
         types.update({name: made for name, made in zip(node.outputs, setting.outputs, strict=True) if name and made})
     return types

@@ -18,7 +18,7 @@ from conrepair.laboratory.generate.settings.reading import Reading
 from conrepair.laboratory.generate.settings.schemas import dtypes_of, schema_of
 from conrepair.laboratory.generate.settings.shapes import AnyShape
 from conrepair.laboratory.generate.settings.tensors import FLOATS, REALS, Range, TensorType, numpy_type
-from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair.laboratory.generate.specifications.specification import specifications, spoken
 
 REAL = "float32"
 
@@ -199,8 +199,7 @@ class Weaver:
             results=[True] * outputs,
             **more,
         )
-        specifications()[op].body(setting)
-        return setting
+        return spoken(setting)
 
     def piece(self, piece: Piece, inputs: Sequence[str]) -> Node:
         """Add a piece as it is.

@@ -15,7 +15,7 @@ from conrepair.laboratory.generate.settings.ports import NotAllowedError, Operan
 from conrepair.laboratory.generate.settings.schemas import dtypes_of
 from conrepair.laboratory.generate.settings.setting import Setting
 from conrepair.laboratory.generate.settings.tensors import TensorType, value_in
-from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair.laboratory.generate.specifications.specification import spoken
 from conrepair.laboratory.generate.support import type_variables
 
 FEWEST = 20
@@ -89,12 +89,10 @@ class _Like(Drawing):
     def _has(self, name: str) -> bool:
         if self._new(name):
             return super()._has(name)
-        place = next((place for place, formal in enumerate(self.schema.inputs) if formal.name == name), None)
-        if place is not None:
-            return place < len(self.other.inputs) and self.other.inputs[place] is not None
-        place = next((place for place, formal in enumerate(self.schema.outputs) if formal.name == name), None)
-        if place is not None:
-            return place < len(self.other.outputs) and self.other.outputs[place] is not None
+        for formals, known in (self.schema.inputs, self.other.inputs), (self.schema.outputs, self.other.outputs):
+            place = next((place for place, formal in enumerate(formals) if formal.name == name), len(formals))
+            if place < len(formals):
+                return place < len(known) and known[place] is not None
         return name in self.other.attributes
 
     def _taken(self, port: Port) -> Operand:
@@ -155,7 +153,7 @@ def changed(taken: Setting, fact: Fact, support: Support) -> Setting | None:
                 **forced,
             )
             with suppress(NotAllowedError):
-                specifications()[taken.op].body(setting)
+                spoken(setting)
                 found = set(facts_in(facts_of(setting)))
                 apart = len(found - before)
                 if fact in found and (apart == 1 or kind != "types"):

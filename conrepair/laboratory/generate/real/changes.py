@@ -16,7 +16,7 @@ from conrepair.laboratory.generate.settings.drawing import Drawing, Fresh, Sourc
 from conrepair.laboratory.generate.settings.ports import NotAllowedError, Operand, Port, Support
 from conrepair.laboratory.generate.settings.setting import Setting
 from conrepair.laboratory.generate.settings.tensors import value_in
-from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair.laboratory.generate.specifications.specification import spoken
 from conrepair.laboratory.generate.symbolic import retyped
 from conrepair.laboratory.generate.weaving import Weaver
 
@@ -65,8 +65,7 @@ class Changing:
             chosen = op or self.random.choice(self.growing.operators)
             source = _Given(draft, names, self.most)
             with suppress(NotAllowedError):
-                setting = Drawing(chosen, draft.opset, self.random, support, source=source, most=self.most)
-                specifications()[chosen].body(setting)
+                setting = spoken(Drawing(chosen, draft.opset, self.random, support, source=source, most=self.most))
                 if support.allows(setting):
                     yield setting, source.left
 

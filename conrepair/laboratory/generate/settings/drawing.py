@@ -17,7 +17,7 @@ from conrepair.laboratory.generate.settings.ports import NotAllowedError, Operan
 from conrepair.laboratory.generate.settings.setting import Setting
 from conrepair.laboratory.generate.settings.sizes import drawn_size
 from conrepair.laboratory.generate.settings.tensors import TensorType, numpy_type, value_in
-from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair.laboratory.generate.specifications.specification import spoken
 
 _WEIGHTS = {"float32": 8, "float16": 2, "bfloat16": 2, "float64": 2, "int64": 2, "int32": 2}
 """How likely element types are; others have 1."""
@@ -133,10 +133,8 @@ def drawn_settings(op: str, opset: int, random: Random, support: Support, most: 
         tries: How many are drawn.
     """
     for _ in range(tries):
-        setting = Drawing(op, opset, random, support, source=Fresh(most), most=most)
         with suppress(NotAllowedError):
-            specifications()[op].body(setting)
-            yield setting
+            yield spoken(Drawing(op, opset, random, support, source=Fresh(most), most=most))
 
 
 def drawn(domain: Domain, random: Random) -> Any:

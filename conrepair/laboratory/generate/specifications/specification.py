@@ -17,6 +17,7 @@ from conrepair.laboratory.generate.settings.setting import Setting
 
 Body = Callable[[Setting], None]
 Entry = TypeVar("Entry")
+_Spoken = TypeVar("_Spoken", bound=Setting)
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,19 @@ def operator(*names: str, least_opset: int = 0, still: bool = False) -> Callable
 def specifications() -> Mapping[str, Specification]:
     """All of them, by operator, in the order of the alphabet."""
     return registered("conrepair.laboratory.generate.specifications", _ALL)
+
+
+def spoken(setting: _Spoken) -> _Spoken:
+    """A setting of which its operator's specification has spoken: all of it is known.
+
+    Args:
+        setting: New.
+
+    Raises:
+        NotAllowedError: if the specification forbids it.
+    """
+    specifications()[setting.op].body(setting)
+    return setting
 
 
 def registered(package: str, entries: dict[str, Entry]) -> Mapping[str, Entry]:
