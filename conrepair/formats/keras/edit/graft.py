@@ -184,11 +184,10 @@ class KerasWriter(Writer[Any]):
         return keras.layers.Permute(perm[1:])(operands[0]) if perm[0] == 0 else keras.ops.transpose(operands[0], perm)
 
     def _write_pad(self, operation: Operation, operands: list[Any]) -> Any:
-        pads, mode = operation.integers("pads"), operation.attributes.get("mode", "constant")
+        mode = operation.attributes.get("mode", "constant")
         if mode not in {"constant", "reflect", "symmetric"}:
             self.refuse(f"Keras has no Pad of {mode}")
-        half = len(pads) // 2
-        pairs = [[pads[axis], pads[half + axis]] for axis in range(half)]
+        pairs = np.reshape(operation.integers("pads"), (2, -1)).T.tolist()
         value = operation.real("value", 0.0)
         return keras.ops.pad(operands[0], pairs, mode=mode, **({"constant_values": value} if value else {}))
 

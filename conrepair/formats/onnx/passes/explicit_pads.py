@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir
 
 from conrepair.ground.onnx_graphs.defaults import attribute
@@ -36,7 +38,7 @@ def _pads(node: onnx_ir.Node, mode: str) -> list[int] | None:
         for length, size, stride, dilation in zip(source.shape[2:], kernel, strides, dilations, strict=True)
     ]
     known = [total for total in totals if total is not None]
-    return _shared(known, mode) if len(known) == rank else None
+    return shared_padding(known, mode) if len(known) == rank else None
 
 
 def same_padding(size: int | None, extent: int, stride: int) -> int | None:
@@ -52,8 +54,13 @@ def same_padding(size: int | None, extent: int, stride: int) -> int | None:
     return max((-(-size // stride) - 1) * stride + extent - size, 0)
 
 
-def _shared(totals: list[int], mode: str) -> list[int]:
-    """Both ends of each axis get half of its padding; of an odd one more at the end that the mode names."""
+def shared_padding(totals: Sequence[int], mode: str) -> list[int]:
+    """Both ends of each axis get half of its padding; of an odd one more at the end that the mode names.
+
+    Args:
+        totals: Of each axis.
+        mode: SAME_UPPER; else the begin gets more.
+    """
     smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
     return [*smaller, *larger] if mode == "SAME_UPPER" else [*larger, *smaller]
 
@@ -74,7 +81,9 @@ def _from_output_shape(node: onnx_ir.Node) -> None:
     ]
     if min(totals) < 0:
         return
-    node.attributes["pads"] = onnx_ir.AttrInt64s("pads", _shared(totals, attribute(node, "auto_pad", "NOTSET")))
+    node.attributes["pads"] = onnx_ir.AttrInt64s(
+        "pads", shared_padding(totals, attribute(node, "auto_pad", "NOTSET"))
+    )
     for name in ("auto_pad", "output_shape"):
         node.attributes.pop(name, None)
 

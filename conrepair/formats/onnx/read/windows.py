@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from conrepair.formats.onnx.passes.explicit_pads import shared_padding
 from conrepair.formats.onnx.read.call import OnnxCall
 from conrepair.ground.graph.layer_graph import Attribute
 from conrepair.ground.graph.operators import OPERATORS, family
@@ -64,9 +65,7 @@ def _pad_transposed(window: dict[str, Any]) -> None:
         (size - 1) * dilation + 1 + extra - stride for size, stride, dilation, extra in zip(*columns, strict=True)
     ]
     if min(totals) >= 0:
-        smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
-        window["pads"] = (*smaller, *larger) if window["auto_pad"] == "SAME_UPPER" else (*larger, *smaller)
-        window["auto_pad"] = "NOTSET"
+        window.update(pads=tuple(shared_padding(totals, window["auto_pad"])), auto_pad="NOTSET")
 
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {

@@ -25,8 +25,7 @@ def _padding(operation: Operation, sizes: Sequence[int | None], pads: Sequence[i
         steps, spread = window_of(operation, "strides", 1), window_of(operation, "dilations", 1)
         if tuple(pads) == same_pads(known, kernel, steps, spread):
             return "SAME"
-    half = len(pads) // 2
-    return [[0, 0], *([pads[axis], pads[half + axis]] for axis in range(half)), [0, 0]]
+    return [[0, 0], *np.reshape(pads, (2, -1)).T.tolist(), [0, 0]]
 
 
 def _kernel(operation: Operation) -> tuple[int, ...]:
