@@ -13,12 +13,16 @@ from __future__ import annotations
 import collections
 import hashlib
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from conrepair.laboratory.generate.graph import Draft
 from conrepair.laboratory.generate.settings.setting import Setting
+
+_DRAWN = 3
+"""Operators of which the one that was used least is taken."""
 
 _BINS_OF_SIZES = 4
 _RANKS = 5
@@ -115,6 +119,15 @@ class Diversity:
             "operators": len(self.operators),
             "unseen": sorted(set(self.operators) - self.nodes.keys()),
         }
+
+    def rarest(self, operators: Sequence[str], random: Random) -> str:
+        """The operator that was used least, of some that are drawn.
+
+        Args:
+            operators: Names, of which they're drawn.
+            random: By which.
+        """
+        return min(random.choices(operators, k=_DRAWN), key=lambda op: self.nodes[op])
 
     def knows(self, setting: Setting) -> bool:
         """Whether a setting of an operator was seen, by bins."""

@@ -44,9 +44,6 @@ _LAST = 40.0
 _STILL = 0.1
 """How welcome what depends on no input is before an operator reads what does; as an operator's only inputs, too."""
 
-_DRAWN = 3
-"""Operators of which the one that was used least is taken."""
-
 _REJECTED = 0.9
 """How likely a setting that was there already is drawn anew (as GenCoG does)."""
 
@@ -146,7 +143,7 @@ class Growing:
             if self.learned is not None and (not self.operators or self.random.random() < self.learned.share):
                 added = self._placed(self.learned, draft, nodes - len(draft.nodes))
             else:
-                added = self._added(draft, self._operator())
+                added = self._added(draft, self.seen.rarest(self.operators, self.random))
             refused += not added
 
     def _placed(self, learned: Learned, draft: Draft, room: int) -> bool:
@@ -161,10 +158,6 @@ class Growing:
             room=room,
             single=self.single and bool(draft.nodes),
         )
-
-    def _operator(self) -> str:
-        """The one that was used least, of some that are drawn."""
-        return min(self.random.choices(self.operators, k=_DRAWN), key=lambda op: self.seen.nodes[op])
 
     def _added(self, draft: Draft, op: str) -> bool:
         still = specifications()[op].still

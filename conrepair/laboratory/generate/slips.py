@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from conrepair.ground.metrics.ulps import is_real
 from conrepair.laboratory.generate.settings.domains import Domain
 from conrepair.laboratory.generate.settings.drawing import drawn
 from conrepair.laboratory.generate.settings.ports import NotAllowedError
 from conrepair.laboratory.generate.settings.reading import Reading
-from conrepair.laboratory.generate.settings.tensors import numpy_type
+from conrepair.laboratory.generate.settings.tensors import element_type, numpy_type
 from conrepair.laboratory.generate.weaving import REAL, Weaver
 
 # A setting that is there already, in which one value is drawn anew.
@@ -173,10 +172,9 @@ def _something_between(w: Slipping, said: _Said) -> _Said:
     """A node that changes nothing stands in front of it."""
     place, name = w.picked(said, constant=False)
     made = w.type_of(name)
-    to = helper.np_dtype_to_tensor_dtype(numpy_type(made.dtype))
     nodes: Mapping[str, dict[str, Any]] = {
         "Identity": {},
-        "Cast": {"to": to},
+        "Cast": {"to": element_type(made.dtype)},
         "Transpose": {"perm": tuple(range(len(made.shape)))},
     }
     op = w.random.choice(sorted(nodes))

@@ -42,8 +42,8 @@ def cases() -> Iterator[tuple[str, str, Closing]]:
     for folder in sorted((Path(onnx.backend.test.__file__).parent / "data" / "simple").glob("test_sequence_model*")):
         model = onnx.load(folder / "model.onnx")
         data = folder / "test_data_set_0"
-        inputs = [_array(data / f"input_{place}.pb") for place in range(len(_inputs(model.graph)))]
-        outputs = [_array(data / f"output_{place}.pb") for place in range(len(model.graph.output))]
+        inputs = [onnx.load_tensor(data / f"input_{place}.pb") for place in range(len(_inputs(model.graph)))]
+        outputs = [onnx.load_tensor(data / f"output_{place}.pb") for place in range(len(model.graph.output))]
         yield from _closed(folder.name, model, inputs, outputs)
 
 
@@ -67,10 +67,6 @@ def _inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 def _plain(value: Any) -> Any:
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
-
-
-def _array(path: Path) -> Any:
-    return numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
 
 
 # Operators that draw numbers, where there's only one number to draw: they always give the same.

@@ -25,9 +25,6 @@ _FRESH = 0.1
 _UNKNOWN = 0.7
 """How likely the operator is one that no specification speaks of."""
 
-_DRAWN = 3
-"""Operators of which the one that was used least is taken."""
-
 _LOOKED_AT = 6
 """Instances of an operator of which one is taken that reads something that is there."""
 
@@ -100,8 +97,7 @@ class Learned:
             names = unknown
         if not names:
             return None
-        op = min(random.choices(names, k=_DRAWN), key=lambda name: seen.nodes[name])
-        some = random.choices(self._by_op[op], k=_LOOKED_AT)
+        some = random.choices(self._by_op[seen.rarest(names, random)], k=_LOOKED_AT)
         free = {tensor.type for tensor in draft.tensors.values() if tensor.free}
         fitting = (item for item in some if any(_nearly(made, kind) for kind in item.piece.inputs for made in free))
         return next(fitting, some[0])
