@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import onnx
 from onnx import helper
 
-from conrepair.formats.onnx.load.proto_file import inner_graphs
+from conrepair.formats.onnx.load.proto_file import nodes_of, rename_read
 from conrepair.laboratory.generate.settings.tensors import TensorType, numpy_type
 
 
@@ -38,7 +38,7 @@ class Piece:
     @cached_property
     def operators(self) -> frozenset[str]:
         """All operators in it, those inside of branches and loops included."""
-        return frozenset(map(operator_of, _all_nodes(self.graph)))
+        return frozenset(map(operator_of, nodes_of(self.graph)))
 
     def written(
         self, inputs: Sequence[str], outputs: Sequence[str], name: str
@@ -79,22 +79,6 @@ def type_of(info: onnx.ValueInfoProto) -> TensorType:
 def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
     """A node that reads and makes tensors of other names, in its branches and loops, too."""
     new = onnx.NodeProto.FromString(node.SerializeToString())
-    new.input[:] = [names.get(name, name) for name in node.input]
+    rename_read(new, names)
     new.output[:] = [names.get(name, name) for name in node.output]
-    for graph in inner_graphs(new):
-        own = {item.name for item in (*graph.input, *graph.initializer)}
-        own |= {output for inner in graph.node for output in inner.output}
-        outer = {name: other for name, other in names.items() if name not in own}
-        nodes = [_renamed(inner, outer) for inner in graph.node]
-        del graph.node[:]
-        graph.node.extend(nodes)
-        for item in graph.output:
-            item.name = outer.get(item.name, item.name)
     return new
-
-
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in graph.node:
-        yield node
-        for inner in inner_graphs(node):
-            yield from _all_nodes(inner)

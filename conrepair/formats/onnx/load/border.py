@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from conrepair.formats.onnx.load.proto_file import inner_graphs, opset_of
+from conrepair.formats.onnx.load.proto_file import fed_to, inner_graphs, opset_of
 
 _WIDER = {
     **dict.fromkeys(
@@ -214,9 +214,8 @@ class _Rewriting:
 
     def cast(self) -> dict[str, str]:
         """Narrow types become wider ones, under the same names; numpy's names of what they were."""
-        held = {tensor.name for tensor in self._graph.initializer}
         found: dict[str, str] = {}
-        ends = [(value, True) for value in self._graph.input if value.name not in held]
+        ends = [(value, True) for value in fed_to(self._graph)]
         for value, fed in [*ends, *((value, False) for value in self._graph.output)]:
             name, kind = value.name, _narrow(value)
             if name in found:  # an input that is an output, too

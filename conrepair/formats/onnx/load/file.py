@@ -14,7 +14,7 @@ from onnx import numpy_helper
 from conrepair.formats.models.identity import model_files, model_tensors, onnx_tensors
 from conrepair.formats.models.model import Description, Model, short_text
 from conrepair.formats.models.runnable import loading
-from conrepair.formats.onnx.load.proto_file import inner_graphs, nodes_of, opset_of, read_proto
+from conrepair.formats.onnx.load.proto_file import fed_to, inner_graphs, nodes_of, opset_of, read_proto
 from conrepair.formats.onnx.load.quantization import io_quantization
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ModelLoadError
@@ -169,8 +169,7 @@ def _look_up(
 
 def specs_of_proto(proto: onnx.ModelProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
     """Inputs and outputs as the file declares them; shapes of outputs that it leaves open are inferred."""
-    constants = {tensor.name for tensor in proto.graph.initializer}
-    inputs = tuple(_spec(value) for value in proto.graph.input if value.name not in constants)
+    inputs = tuple(map(_spec, fed_to(proto.graph)))
     outputs = tuple(map(_spec, proto.graph.output))
     if not all(_is_whole(value) for value in proto.graph.output):
         outputs = tuple(map(_spec, onnx.shape_inference.infer_shapes(proto).graph.output))

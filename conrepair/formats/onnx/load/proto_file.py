@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -89,6 +89,12 @@ def inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from attribute.graphs
 
 
+def fed_to(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """Inputs of a graph that no initializer stands for."""
+    stored = {tensor.name for tensor in graph.initializer}
+    return [value for value in graph.input if value.name not in stored]
+
+
 def read_by(node: onnx.NodeProto) -> list[str]:
     """Names of tensors that a node reads, in its branches and loops, too."""
     return list(dict.fromkeys([*filter(None, node.input), *read_within(node)]))
@@ -98,8 +104,29 @@ def read_within(node: onnx.NodeProto) -> list[str]:
     """Names of tensors around a node that the graphs inside it read."""
     found: dict[str, None] = {}
     for graph in inner_graphs(node):
-        own = {item.name for item in (*graph.input, *graph.initializer)}
-        own.update(name for inner in graph.node for name in inner.output)
+        own = _defined(graph)
         read = [*(name for inner in graph.node for name in read_by(inner)), *(item.name for item in graph.output)]
         found |= dict.fromkeys(name for name in read if name not in own)
     return list(found)
+
+
+def rename_read(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
+    """Let a node, and the graphs in it, read values of other names; in place.
+
+    Args:
+        node: Of a graph.
+        names: By the values' own; what a graph in the node defines itself is another value.
+    """
+    node.input[:] = [names.get(name, name) for name in node.input]
+    for graph in inner_graphs(node):
+        own = _defined(graph)
+        visible = {old: new for old, new in names.items() if old not in own}
+        for inner in graph.node:
+            rename_read(inner, visible)
+        for value in graph.output:
+            value.name = visible.get(value.name, value.name)
+
+
+def _defined(graph: onnx.GraphProto) -> set[str]:
+    """Names of values that a graph holds, is given or computes."""
+    return {item.name for item in (*graph.input, *graph.initializer)}.union(*(node.output for node in graph.node))

@@ -9,7 +9,7 @@ import onnx
 import onnx_ir
 from onnx_ir.serde import serialize_node, serialize_shape_into, serialize_type_into
 
-from conrepair.formats.onnx.load.proto_file import inner_graphs
+from conrepair.formats.onnx.load.proto_file import rename_read
 from conrepair.formats.onnx.read.file import unheld
 from conrepair.formats.onnx.read.source import OnnxSource, operands
 from conrepair.ground.graph.layer_graph import Array
@@ -69,7 +69,9 @@ def cut(
     renamed = {old: new for old, new in feeds.items() if old != new}
     weights = [value for name in read if name not in feeds and (value := source.graph.initializers.get(name))]
     graph = onnx.GraphProto(name="piece")
-    graph.node.extend(_renamed(_serialized(node), renamed) for node in nodes)
+    graph.node.extend(map(_serialized, nodes))
+    for node in graph.node if renamed else ():
+        rename_read(node, renamed)
     graph.input.extend(_typed(source.values[old], new) for old, new in feeds.items())
     graph.output.extend(_typed(source.values[name], name) for name in wanted)
     given: dict[str, onnx_ir.TensorProtocol] = {}
@@ -113,27 +115,6 @@ def _branches(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield attribute.g
         for inner in attribute.g.node:
             yield from _branches(inner)
-
-
-def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
-    """Let a node, and the graphs in it, read values of other names; in place."""
-    if names:
-        for index, name in enumerate(node.input):
-            if name in names:
-                node.input[index] = names[name]
-        for graph in inner_graphs(node):
-            _rename_graph(graph, names)
-    return node
-
-
-def _rename_graph(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
-    own = {item.name for item in [*graph.input, *graph.initializer]}
-    own.update(name for node in graph.node for name in node.output)
-    visible = {old: new for old, new in names.items() if old not in own}
-    for node in graph.node:
-        _renamed(node, visible)
-    for value in graph.output:
-        value.name = visible.get(value.name, value.name)
 
 
 def _typed(value: onnx_ir.Value, name: str) -> onnx.ValueInfoProto:

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from conrepair.formats.onnx.load.proto_file import fed_to
 from conrepair.formats.onnx.passes.fold_constants import RANDOM
 from conrepair.laboratory.generate.learned.closing import Closing
 from conrepair.laboratory.generate.learned.instances import Instance, instances_of, spread, text_of_instances
@@ -42,7 +43,7 @@ def cases() -> Iterator[tuple[str, str, Closing]]:
     for folder in sorted((Path(onnx.backend.test.__file__).parent / "data" / "simple").glob("test_sequence_model*")):
         model = onnx.load(folder / "model.onnx")
         data = folder / "test_data_set_0"
-        inputs = [onnx.load_tensor(data / f"input_{place}.pb") for place in range(len(_inputs(model.graph)))]
+        inputs = [onnx.load_tensor(data / f"input_{place}.pb") for place in range(len(fed_to(model.graph)))]
         outputs = [onnx.load_tensor(data / f"output_{place}.pb") for place in range(len(model.graph.output))]
         yield from _closed(folder.name, model, inputs, outputs)
 
@@ -52,17 +53,12 @@ def _closed(name: str, model: onnx.ModelProto, inputs: Any, outputs: Any) -> Ite
     if RANDOM & Piece("", graph).operators or any("training" in item.domain for item in model.opset_import):
         return
     closing = Closing(constants=list(graph.initializer))
-    for info, value in zip(_inputs(graph), inputs, strict=False):
+    for info, value in zip(fed_to(graph), inputs, strict=False):
         closing.take(info.name, info.type, _plain(value))
     closing.nodes += graph.node
     for info, value in zip(graph.output, outputs, strict=False):
         closing.give(info.name, _plain(value))
     yield operator_of(graph.node[-1]), name, closing
-
-
-def _inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    constants = {item.name for item in graph.initializer}
-    return [info for info in graph.input if info.name not in constants]
 
 
 def _plain(value: Any) -> Any:
