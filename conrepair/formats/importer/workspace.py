@@ -16,6 +16,7 @@ from keras import ops
 
 from conrepair.formats.importer.values import ImportedTensor, Size, Value, inverse, is_symbolic, known, symbol
 from conrepair.ground.runtime.errors import ConversionError
+from conrepair.ground.runtime.words import free_name
 
 if TYPE_CHECKING:
     from conrepair.formats.importer.node import ImportedNode
@@ -41,12 +42,9 @@ class Workspace:
     def unique(self, name: str) -> str:
         """A name for an input or an output: like the given one, but allowed in Keras, and new."""
         plain = re.sub(r"[^A-Za-z0-9_.\-]", "_", name).strip("_.-") or "node"
-        candidate, number = plain, 1
-        while candidate.lower() in self._names:
-            number += 1
-            candidate = f"{plain}_{number}"
-        self._names.add(candidate.lower())
-        return candidate
+        lower = free_name(plain.lower(), self._names, "_")
+        self._names.add(lower)
+        return plain + lower[len(plain) :]
 
     def unique_operation(self, name: str) -> str:
         """The same for an operation. Keras on PyTorch can't load a layer with weights that has a dot in its name."""

@@ -34,6 +34,7 @@ from conrepair.ground.graph.operators import OPERATORS
 from conrepair.ground.onnx_graphs.computing import graphs_of
 from conrepair.ground.onnx_graphs.infer_shapes import static_shape
 from conrepair.ground.runtime.errors import InferenceError, ModelLoadError
+from conrepair.ground.runtime.words import free_name
 
 # Which rule writes each operator in the vocabulary.
 
@@ -220,18 +221,9 @@ def _calls(source: OnnxSource, constants: OnnxConstants) -> Iterator[OnnxCall]:
         first = next((value.name for value in node.outputs if value.name), None) or node.op_type
         layer, written = source.layers.get(node), source.written.get(str(node.outputs[0].name))
         given = f"{layer}/{node.name or node.op_type}" if layer else node.name
-        name = next(name for name in _candidates(given, first) if name not in taken)
+        wished = next((item for item in (given, first) if item and item not in taken), given or first)
+        name = free_name(wished, taken, ":")
         taken.add(name)
         opset = source.model.opset_imports.get((written or node).domain, 1)
         attributes = dict((written or explicit).attributes)
         yield OnnxCall(node, name, layer or node.name or name, opset, constants, attributes, written)
-
-
-def _candidates(name: str | None, first: str) -> Iterator[str]:
-    if name:
-        yield name
-    yield first
-    number = 2
-    while True:
-        yield f"{name or first}:{number}"
-        number += 1
