@@ -46,7 +46,7 @@ def mark_integers(model: onnx_ir.Model) -> None:
         if (
             node.op_type in REPLACED
             or _clips_otherwise(node)
-            or any(_is_integer(node.inputs[i], integers) for i in places & _present(node))
+            or any(_is_integer(value, integers) for place, value in enumerate(node.inputs) if place in places)
         ):
             node.domain = DOMAIN
         for index, value in enumerate(node.inputs):
@@ -96,10 +96,6 @@ def _is_constant(value: onnx_ir.Value) -> bool:
 
 def _is_integer(value: onnx_ir.Value | None, integers: set[onnx_ir.Value]) -> bool:
     return value is not None and (value in integers or _is_constant(value))
-
-
-def _present(node: onnx_ir.Node) -> set[int]:
-    return {index for index, value in enumerate(node.inputs) if value is not None}
 
 
 def _tensor_of(value: onnx_ir.Value, consumer: onnx_ir.Node) -> onnx_ir.Value:
