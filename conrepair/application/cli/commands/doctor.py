@@ -26,7 +26,7 @@ from conrepair.ground.runtime.gpu_devices import gpu_devices
 from conrepair.ground.runtime.libraries import EXTRAS, extra_of_distribution
 from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, within_reach
-from conrepair.ground.runtime.processes.workers import Failure, Job, Workers
+from conrepair.ground.runtime.processes.workers import Failure, Job, Outcome, Workers
 from conrepair.ground.runtime.shown.progress import ProgressDisplay, output_console, say
 from conrepair.ground.zoo.packages import cache_folder
 
@@ -212,10 +212,7 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, DoctorLi
         Workers(1, jobs=JOBS, folders=(scratch,)) as workers,
     ):
         for name in names:
-            folder = scratch / name
-            folder.mkdir()
-            job = Job("probe", {"name": name}, folder, timeout=_TIMEOUT)
-            outcome = workers.call(job)
+            outcome = _asked(workers, "probe", name, scratch / name, CONFINED)
             if isinstance(outcome, Failure):
                 findings[name] = DoctorLine(name, _FAILS, str(outcome), _reinstall(_PROBES[name]))
             else:
@@ -223,16 +220,19 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, DoctorLi
             stage.advance(name)
         for name in GPU_PROBES:
             if name not in _PROBES or (name in findings and findings[name].works):
-                folder = scratch / f"gpu-{name}"
-                folder.mkdir()
-                gpus.append(_about_gpu(name, workers, folder))
+                gpus.append(_about_gpu(name, workers, scratch / f"gpu-{name}"))
             stage.advance(f"gpu {name}")
     return findings, gpus
 
 
+def _asked(workers: Workers, probe: str, name: str, folder: Path, reach: str) -> Outcome:
+    """What a worker says of a library, in a new folder."""
+    folder.mkdir()
+    return workers.call(Job(probe, {"name": name}, folder, timeout=_TIMEOUT, reach=reach))
+
+
 def _about_gpu(name: str, workers: Workers, folder: Path) -> DoctorLine:
-    job = Job("probe_gpu", {"name": name}, folder, timeout=_TIMEOUT, reach=reach_of("probe_gpu", device=GPU))
-    outcome = workers.call(job)
+    outcome = _asked(workers, "probe_gpu", name, folder, reach_of("probe_gpu", device=GPU))
     if isinstance(outcome, Failure):
         return DoctorLine(f"gpu {name}", _FAILS, str(outcome), _GPU_FAILS)
     state, detail = map(str, outcome.value)
