@@ -31,20 +31,8 @@ def _shape(tensor: Tensor, start: int = 0, end: int | None = None) -> Sizes:
     return result
 
 
-def _size(tensor: Tensor) -> Sizes:
-    return reduced(operator.mul)(_shape(tensor), keepdims=0)
-
-
-def _cast(value: Sizes, to: int) -> Sizes:
-    return each(bool)(value) if to == onnx.TensorProto.BOOL else MOVING["Cast"](value, to)
-
-
 def _filled(shape: Sizes, value: Tensor | None = None) -> Sizes:
     return np.full(integers(shape), 0 if value is None else value.item(), dtype=object)
-
-
-def _range(start: Sizes, limit: Sizes, delta: Sizes) -> Sizes:
-    return np.array(list(range(*integers([start, limit, delta]))), dtype=object)
 
 
 def tensor_of(value: Sizes, to: int) -> Tensor:
@@ -83,13 +71,13 @@ _NUMBERS: dict[str, Callable[..., Any]] = {
 OPERATORS: dict[str, Callable[..., Any]] = {
     **MOVING,
     **{name: each(function) for name, function in _NUMBERS.items()},
-    "Cast": _cast,
+    "Cast": lambda value, to: each(bool)(value) if to == onnx.TensorProto.BOOL else MOVING["Cast"](value, to),
     "ConstantOfShape": _filled,
-    "Range": _range,
+    "Range": lambda start, limit, delta: np.array(list(range(*integers([start, limit, delta]))), dtype=object),
     "ReduceMax": reduced(torch.sym_max),
     "ReduceMin": reduced(torch.sym_min),
     "ReduceProd": reduced(operator.mul),
     "ReduceSum": reduced(operator.add),
     "Shape": _shape,
-    "Size": _size,
+    "Size": lambda tensor: reduced(operator.mul)(_shape(tensor), keepdims=0),
 }

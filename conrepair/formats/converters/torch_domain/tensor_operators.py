@@ -138,10 +138,6 @@ def _reduction(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return reduce
 
 
-def _product(tensor: Tensor, axis: int, keepdim: bool) -> Tensor:
-    return tensor.prod(axis, keepdim=keepdim, dtype=tensor.dtype)
-
-
 def _trilu(tensor: Tensor, k: Any = None, upper: int = 1) -> Tensor:
     diagonal = 0 if k is None else k.item()
     return tensor.triu(diagonal) if upper else tensor.tril(diagonal)
@@ -313,7 +309,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "Pow": lambda base, exponent: torch.pow(base, exponent).to(base.dtype),
     "ReduceMax": _reduction(torch.amax),
     "ReduceMin": _reduction(torch.amin),
-    "ReduceProd": _reduction(_product),
+    "ReduceProd": _reduction(lambda tensor, axis, keepdim: tensor.prod(axis, keepdim=keepdim, dtype=tensor.dtype)),
     "ReverseSequence": _reverse_sequence,
     "ScatterND": _scatter_nd,
     "Selu": _selu,

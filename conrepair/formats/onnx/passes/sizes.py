@@ -152,26 +152,10 @@ def _slice(value: Sizes, starts: Any, ends: Any, axes: Any = None, steps: Any = 
     return value[tuple(index)]
 
 
-def _squeeze(value: Sizes, axes: Any = None) -> Sizes:
-    return np.squeeze(value, None if axes is None else tuple(integers(axes)))
-
-
-def _unsqueeze(value: Sizes, axes: Any) -> Sizes:
-    return np.expand_dims(value, tuple(integers(axes)))
-
-
 def _reshape(value: Sizes, shape: Sizes, allowzero: int = 0) -> Sizes:
     return value.reshape(
         [value.shape[axis] if size == 0 and not allowzero else size for axis, size in enumerate(integers(shape))]
     )
-
-
-def _expand(value: Sizes, shape: Sizes) -> Sizes:
-    return np.broadcast_to(value, np.broadcast_shapes(value.shape, tuple(integers(shape))))
-
-
-def _transpose(value: Sizes, perm: Sequence[int] | None = None) -> Sizes:
-    return np.transpose(value, perm)
 
 
 ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {"Add": operator.add, "Mul": operator.mul, "Sub": operator.sub}
@@ -180,14 +164,14 @@ ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {"Add": operator.add, "Mul
 MOVING: Mapping[str, Callable[..., Sizes]] = {
     "Cast": _cast,
     "Concat": lambda *values, axis: np.concatenate(values, axis=axis),
-    "Expand": _expand,
+    "Expand": lambda value, shape: np.broadcast_to(value, np.broadcast_shapes(value.shape, tuple(integers(shape)))),
     "Gather": _gather,
     "Identity": lambda value: value,
     "Reshape": _reshape,
     "Slice": _slice,
-    "Squeeze": _squeeze,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
+    "Squeeze": lambda value, axes=None: np.squeeze(value, None if axes is None else tuple(integers(axes))),
+    "Transpose": lambda value, perm=None: np.transpose(value, perm),
+    "Unsqueeze": lambda value, axes: np.expand_dims(value, tuple(integers(axes))),
     "Where": each(lambda condition, one, two: one if condition else two),
 }
 """By ONNX's names: of operands in its order and attributes by name."""
