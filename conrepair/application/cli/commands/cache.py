@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from conrepair.ground.runtime.errors import ExitCode, UsageError
 from conrepair.ground.runtime.files.store import Store
@@ -70,9 +70,8 @@ def _show(kept: UserCache, held: Sequence[StoredEntry]) -> None:
     taken = _size(sum(item.size for item in held))
     limit = f"of {kept.gigabytes:g} GB" if kept.limit else "; the limit is 0, so no results are kept"
     say(f"{printable(str(kept.folder))}: {taken} {limit}".replace(" ;", ";"))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("kind", "entries", "size"):
-        table.add_column(heading, justify="left" if heading == "kind" else "right")
+    figures = (Column(heading, justify="right") for heading in ("entries", "size"))
+    table = Table("kind", *figures, box=None, pad_edge=False)
     for kind, sizes in _by_kind(held).items():
         table.add_row(kind, str(len(sizes)), _size(sum(sizes)))
     if held:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from conrepair.formats.converters.all_converters import CONVERTERS
 from conrepair.ground.runtime.errors import ExitCode, UsageError
@@ -46,9 +46,8 @@ def environments(options: argparse.Namespace) -> int:
 
 
 def _list() -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("environment", "state", "used by", "folder"):
-        table.add_column(heading, overflow="fold")
+    headings = ("environment", "state", "used by", "folder")
+    table = Table(*(Column(heading, overflow="fold") for heading in headings), box=None, pad_edge=False)
     for wanted in (*ENVIRONMENTS.values(), *made_releases()):
         made = find_environment(wanted)
         users = [item.name for item in CONVERTERS.values() if item.environment == wanted.name]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from conrepair.application.cli.next_step import command, tell_next
 from conrepair.application.engine.session import Session
@@ -63,9 +63,7 @@ def _show(description: Description, model: Model, missing: Sequence[str], *, as_
         value = asdict(description) | {"precision": description.precision, "sha256": model.sha256}
         say(json.dumps(value | ({"missing": list(missing)} if missing else {}), indent=2))
         return
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
+    table = Table(Column(style="bold"), Column(overflow="fold"), box=None, show_header=False, pad_edge=False)
     version = f", IR version {description.ir_version}" if description.ir_version else ""
     opset = f", opset {description.opset}" if description.opset else ""
     stored = f": {', '.join(description.weights)} weights, computed in {description.computes}"

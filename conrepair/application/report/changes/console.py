@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from conrepair.application.report.changes.changes import Changes, Sort, TargetChange
@@ -24,9 +24,8 @@ def print_changes(changes: Changes, console: Console, page: Path | None) -> None
         console: Where to.
         page: Where all of it is; None where nothing was written.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for title in ("", "target", "run by", "before", "now"):
-        table.add_column(title, overflow="fold")
+    columns = (Column(title, overflow="fold") for title in ("", "target", "run by", "before", "now"))
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold", show_edge=False)
     for row in changes.rows[:_MOST]:
         name, backend = (shortened(text, _NAME) for text in (row.name, row.backend))
         table.add_row(Text(row.sort, style=_STYLES[row.sort]), name, backend, row.before, row.after)
