@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -77,8 +78,13 @@ def _fix_sizes(graph: onnx_ir.Graph, sizes: Mapping[str, Sequence[Any]]) -> None
 
 def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]], opset: int) -> None:
     """Replace operators without a rule, in place, by the functions that ONNX's standard defines them by."""
-    standard = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
-    lower_opset(model, opset, expand={name for _, name in standard.difference(known)})
+    lower_opset(model, opset, expand={name for _, name in _standard().difference(known)})
+
+
+@functools.cache
+def _standard() -> frozenset[tuple[str, str]]:
+    """Domains and operators of ONNX's standard."""
+    return frozenset((schema.domain, schema.name) for schema in onnx.defs.get_all_schemas())
 
 
 def _join_bias(graph: onnx_ir.Graph, opset: int) -> None:
