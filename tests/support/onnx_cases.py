@@ -1,8 +1,10 @@
-"""One ONNX operator through the importer, against ONNX Runtime with optimizations disabled."""
+"""ONNX operators through the importer, against ONNX Runtime with optimizations disabled."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -178,8 +180,7 @@ def check(
 
     Its layers have been called on symbols when it was imported, so a graph of it tells nothing more.
     """
-    model = node_model(operator, feeds, constants, **settings)
-    return check_model(model, feeds, rtol=rtol, atol=atol, eagerly=True)
+    return _checked(node_model(operator, feeds, constants, **settings), feeds, rtol, atol)
 
 
 def check_text(
@@ -187,8 +188,88 @@ def check_text(
     rtol: float = 1e-4, atol: float = 1e-5, **settings: Any,
 ) -> keras.Model:  # fmt: skip
     """`check_model` of several nodes, as `check` does; see `text_model`."""
-    model = text_model(body, feeds, constants, **settings)
+    return _checked(text_model(body, feeds, constants, **settings), feeds, rtol, atol)
+
+
+# --- many cases as one network -------------------------------------------------------------------------------
+
+_Case = tuple[onnx.ModelProto, Mapping[str, Any]]
+_PARTS = 40  # of a network
+_waiting: list[dict[tuple[Any, ...], list[_Case]]] = []
+
+
+def together(names: str | Sequence[str], values: Iterable[Any], **_: Any) -> Callable[..., Callable[..., None]]:
+    """As `pytest.mark.parametrize`, but for one test: what `check` is given are parts of one network.
+
+    They have nothing to do with one another, and all are imported, and run, at once. If they differ, each is
+    looked at alone, so that the one that's wrong fails. A test of it can't look at the network itself.
+
+    Args:
+        names: Of the arguments that the values are of.
+        values: For each case one, or as many as there are names.
+    """
+    keys = [names] if isinstance(names, str) else list(names)
+    cases = [dict(zip(keys, (value,) if len(keys) == 1 else value, strict=True)) for value in values]
+
+    def of_one(test: Callable[..., None]) -> Callable[..., None]:
+        def all_cases(**others: Any) -> None:
+            with _parts_of_one():
+                for case in cases:
+                    test(**case, **others)
+
+        all_cases.__name__, all_cases.__doc__ = test.__name__, test.__doc__
+        return all_cases
+
+    return of_one
+
+
+@contextlib.contextmanager
+def _parts_of_one() -> Iterator[None]:
+    """Let `check` wait; who began looks at all cases at the end."""
+    if _waiting:
+        yield
+        return
+    _waiting.append(defaultdict(list))
+    try:
+        yield
+    finally:
+        (groups,) = _waiting
+        _waiting.clear()
+    for (_, *tolerances), cases in groups.items():
+        for begin in range(0, len(cases), _PARTS):
+            _checked_together(cases[begin : begin + _PARTS], *tolerances)
+
+
+def _checked_together(cases: Sequence[_Case], rtol: float, atol: float) -> None:
+    try:
+        check_model(*_joined(cases), rtol=rtol, atol=atol, eagerly=True)
+    except Exception:
+        for model, feeds in cases:
+            check_model(model, feeds, rtol=rtol, atol=atol, eagerly=True)
+        raise
+
+
+def _checked(model: onnx.ModelProto, feeds: Mapping[str, Any], rtol: float, atol: float) -> keras.Model:
+    if _waiting:
+        versions = tuple((item.domain, item.version) for item in model.opset_import)
+        _waiting[0][versions, rtol, atol].append((model, feeds))
+        return None
     return check_model(model, feeds, rtol=rtol, atol=atol, eagerly=True)
+
+
+def _joined(cases: Sequence[_Case]) -> _Case:
+    """A network of which each case is a part, with names of its own."""
+    whole, given = onnx.ModelProto(), dict[str, Any]()
+    for place, (model, feeds) in enumerate(cases):
+        part = onnx.compose.add_prefix(model, f"part{place}_")
+        for value in (*part.graph.input, *part.graph.output, *part.graph.value_info):
+            for size in value.type.tensor_type.shape.dim:
+                if size.HasField("dim_param"):
+                    size.dim_param = f"part{place}_{size.dim_param}"
+        whole.MergeFrom(part)
+        given.update((f"part{place}_{name}", array) for name, array in feeds.items())
+    del whole.opset_import[len(cases[0][0].opset_import) :]
+    return whole, given
 
 
 def layers_of(network: keras.Model) -> list[str]:

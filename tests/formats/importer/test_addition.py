@@ -4,7 +4,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from onnx_cases import check, random
+from onnx_cases import check, random, together
 
 from conrepair.formats import importer
 from conrepair.formats.importer.addition import add
@@ -53,13 +53,13 @@ def test_usual_shapes_need_one_operation():
     assert [type(operation).__name__ for operation in network.operations] == ["InputLayer", "Add", "Add"]
 
 
-@pytest.mark.parametrize("operator", ["Add", "Sum", "Mean"])
+@together("operator", ["Add", "Sum", "Mean"])
 def test_operators(operator):
     check(operator, {"x": random(3, 4, 4), "y": random(1, 4, 1)})
     check(operator, {"x": random(1, 4, 1), "y": random(1, 1, 4)})
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int64"])
+@together("dtype", ["uint8", "int64"])
 def test_integers(dtype):
     check("Add", {"x": random(1, 4, 1, dtype=dtype, high=90), "y": random(1, 1, 4, dtype=dtype, high=90)})
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from onnx_cases import check, check_text, imported, layers_of, node_model, random, run_keras
+from onnx_cases import check, check_text, imported, layers_of, node_model, random, run_keras, together
 
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -11,7 +11,7 @@ POSITIVE = {"Log", "Sqrt", "Reciprocal"}
 UNIT = {"Acos", "Asin", "Atanh"}
 
 
-@pytest.mark.parametrize(
+@together(
     "operator",
     [
         "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Exp", "Floor", "Log",
@@ -23,25 +23,25 @@ def test_functions(operator):
     check(operator, {"x": random(3, 7, low=0.2 if operator in POSITIVE else low, high=high)})
 
 
-@pytest.mark.parametrize(
+@together(
     "operator", ["Abs", "Ceil", "Cos", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Round", "Sign", "Sin", "Sqrt"]
 )
 def test_functions_of_double(operator):
     check(operator, {"x": random(3, 7, dtype="float64", low=0.2, high=3)}, **TOLERANCE["float64"])
 
 
-@pytest.mark.parametrize("operator", ["Abs", "Neg", "Sqrt", "Round", "Ceil", "Floor", "Sign", "Exp", "Reciprocal"])
+@together("operator", ["Abs", "Neg", "Sqrt", "Round", "Ceil", "Floor", "Sign", "Exp", "Reciprocal"])
 def test_functions_of_half(operator):
     check(operator, {"x": random(3, 7, dtype="float16", low=0.2, high=3)}, **TOLERANCE["float16"])
 
 
-@pytest.mark.parametrize("operator", ["Abs", "Neg", "Sign"])
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+@together("operator", ["Abs", "Neg", "Sign"])
+@together("dtype", ["int8", "int32", "int64"])
 def test_functions_of_integers(operator, dtype):
     check(operator, {"x": random(3, 7, dtype=dtype, low=-100, high=100)})
 
 
-@pytest.mark.parametrize("operator", ["Abs", "Sign"])
+@together("operator", ["Abs", "Sign"])
 def test_functions_of_unsigned(operator):
     check(operator, {"x": random(3, 7, dtype="uint8", low=0, high=256)})
 
@@ -61,16 +61,16 @@ def test_special_numbers():
 SHAPES = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((2, 3, 4), ()), ((3, 1), (2, 1, 4)), ((), (2, 3)), ((1,), ())]
 
 
-@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div"])
-@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@together("operator", ["Add", "Sub", "Mul", "Div"])
+@together("shapes", SHAPES, ids=str)
 def test_broadcasting(operator, shapes):
     one, two = random(*shapes[0]), random(*shapes[1], low=0.5, high=2, seed=1)
     check(operator, {"a": one, "b": two})
 
 
-@pytest.mark.parametrize("operator", ["Sub", "Div"])
-@pytest.mark.parametrize("place", [0, 1])
-@pytest.mark.parametrize("shape", [(4,), (3, 1), (1, 2, 3, 4), (2, 1, 1, 1), ()], ids=str)
+@together("operator", ["Sub", "Div"])
+@together("place", [0, 1])
+@together("shape", [(4,), (3, 1), (1, 2, 3, 4), (2, 1, 1, 1), ()], ids=str)
 def test_constants(operator, place, shape):
     names = ["x", "c"] if place else ["c", "x"]
     check(
@@ -81,18 +81,18 @@ def test_constants(operator, place, shape):
     )
 
 
-@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul"])
-@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "uint8", "int32", "int64", "uint32"])
+@together("operator", ["Add", "Sub", "Mul"])
+@together("dtype", ["float16", "float64", "int8", "uint8", "int32", "int64", "uint32"])
 def test_element_types(operator, dtype):
     one, two = random(3, 4, dtype=dtype, low=3, high=9), random(4, dtype=dtype, low=0, high=3, seed=1)
     check(operator, {"a": one, "b": two}, **TOLERANCE.get(dtype, {}))
     check(operator, {"a": one}, {"b": two}, **TOLERANCE.get(dtype, {}))
 
 
-@pytest.mark.parametrize(
+@together(
     "operator", ["Add", "Sub", "Mul", "Div", "Mod", "Pow", "Max", "Min", "Equal", "Less", "GreaterOrEqual", "Where"]
 )
-@pytest.mark.parametrize("dtype", ["float64", "int32", "int64"])
+@together("dtype", ["float64", "int32", "int64"])
 def test_a_single_number_does_not_change_the_type(operator, dtype):
     """Keras's files keep no type for an array without axes."""
     attributes = {"fmod": 1} if operator == "Mod" and dtype == "float64" else {}
@@ -104,7 +104,7 @@ def test_a_single_number_does_not_change_the_type(operator, dtype):
         check(operator, feeds, number, inputs=["number", "x"], **attributes)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float64", "float16"])
+@together("dtype", ["int8", "uint8", "int32", "int64", "float64", "float16"])
 def test_division(dtype):
     one = np.array([7, 8, 9, 7, 100, 0], dtype)
     two = np.array([2, 4, 5, 7, 3, 5], dtype)
@@ -118,8 +118,8 @@ def test_division_by_zero():
     check("Div", {"a": np.array([1, -1, 0], np.float32)}, {"b": np.zeros(3, np.float32)})
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
-@pytest.mark.parametrize("fmod", [0, 1])
+@together("dtype", ["int8", "uint8", "int32", "int64"])
+@together("fmod", [0, 1])
 def test_remainders_of_integers(dtype, fmod):
     one, two = np.array([7, 8, 9, 5, 100, 0], dtype), np.array([2, 4, 5, 7, 3, 5], dtype)
     if not dtype.startswith("u"):
@@ -127,13 +127,13 @@ def test_remainders_of_integers(dtype, fmod):
     check("Mod", {"a": one, "b": two}, fmod=fmod)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@together("dtype", FLOATS)
 def test_remainders(dtype):
     one, two = random(4, 6, dtype=dtype, low=-9, high=9), random(4, 6, dtype=dtype, low=0.5, high=3, seed=1)
     check("Mod", {"a": one, "b": two * np.array([1, -1, 1, -1, 1, -1], dtype)}, fmod=1, rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.parametrize(
+@together(
     ("base", "exponent"),
     [
         ("float32", "float32"), ("float64", "float64"), ("float32", "int32"), ("float32", "int64"),
@@ -141,14 +141,14 @@ def test_remainders(dtype):
         ("float64", "float32"), ("float64", "int64"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("constant", [False, True])
+@together("constant", [False, True])
 def test_powers(base, exponent, constant):
     a, b = {"a": random(3, 4, dtype=base, low=1, high=5)}, {"b": random(4, dtype=exponent, low=1, high=4, seed=1)}
     check("Pow", a, b) if constant else check("Pow", a | b)
 
 
-@pytest.mark.parametrize("exponent", [2.0, 0.5, 3.0, -1.0, 1.0, 0.0])
-@pytest.mark.parametrize("shape", [(), (1,)])
+@together("exponent", [2.0, 0.5, 3.0, -1.0, 1.0, 0.0])
+@together("shape", [(), (1,)])
 def test_powers_of_constant_exponents(exponent, shape):
     check("Pow", {"a": random(3, 4, low=0.1, high=3)}, {"b": np.full(shape, exponent, np.float32)})
 
@@ -161,20 +161,20 @@ def test_even_powers_of_negative_numbers():
 # --- any number of inputs ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operator", ["Max", "Min", "Sum", "Mean"])
-@pytest.mark.parametrize("count", [1, 2, 3])
+@together("operator", ["Max", "Min", "Sum", "Mean"])
+@together("count", [1, 2, 3])
 def test_many(operator, count):
     arrays = [random(2, 3, 4), random(3, 1, seed=1), random(4, seed=2)][:count]
     check(operator, {f"x{index}": array for index, array in enumerate(arrays)})
 
 
-@pytest.mark.parametrize("operator", ["Max", "Min"])
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float64", "float16", "int8"])
+@together("operator", ["Max", "Min"])
+@together("dtype", ["int32", "int64", "uint8", "float64", "float16", "int8"])
 def test_extremes(operator, dtype):
     check(operator, {"a": random(3, 4, dtype=dtype, low=-9, high=9)}, {"b": random(4, dtype=dtype, low=-9, high=9)})
 
 
-@pytest.mark.parametrize("operator", ["Max", "Min"])
+@together("operator", ["Max", "Min"])
 def test_extremes_keep_what_is_not_a_number(operator):
     check(operator, {"a": np.array([np.nan, 1], np.float32), "b": np.array([0, np.nan], np.float32)})
 
@@ -182,7 +182,7 @@ def test_extremes_keep_what_is_not_a_number(operator):
 # --- Identity, Dropout, CumSum -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@together("dtype", ["float32", "int64", "bool"])
 def test_identity(dtype):
     check("Identity", {"x": random(2, 3, dtype=dtype)})
 
@@ -191,7 +191,7 @@ def test_dropout_of_opset_7():
     check("Dropout", {"x": random(2, 3)}, opset=7, ratio=0.3)
 
 
-@pytest.mark.parametrize("opset", [10, 12, 13])
+@together("opset", [10, 12, 13])
 def test_dropout_with_its_mask(opset):
     check("Dropout", {"x": random(2, 3)}, opset=opset, outputs=2)
 
@@ -204,15 +204,13 @@ def test_dropout_in_training_is_refused():
     check("Dropout", {"x": random(2, 3)}, constants | {"ratio": np.float32(0)}, outputs=2)
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize(
-    "attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}], ids=str
-)
+@together("axis", [0, 1, -1])
+@together("attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}], ids=str)
 def test_cumulative_sum(axis, attributes):
     check("CumSum", {"x": random(2, 3, 4)}, {"axis": np.int64(axis)}, opset=14, **attributes)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
+@together("dtype", ["int32", "int64", "float64"])
 def test_cumulative_sum_of_other_types(dtype):
     check("CumSum", {"x": random(2, 5, dtype=dtype)}, {"axis": np.int32(1)})
 
@@ -237,11 +235,11 @@ CONV = {"w": random(3, 2, 2, 2, seed=5)}
 IMAGE = {"x": random(2, 2, 5, 6)}
 
 
-@pytest.mark.parametrize(
+@together(
     "shape", [(3, 1, 1), (1, 3, 1, 1), (), (1,), (5,), (4, 1), (4, 5), (2, 1, 1, 1), (1, 1, 1, 1, 1), (2, 3, 4, 5)]
 )
-@pytest.mark.parametrize("given", ["constant", "tensor"])
-@pytest.mark.parametrize("text", ["y = Sub (a, b)", "y = Sub (b, a)"])
+@together("given", ["constant", "tensor"])
+@together("text", ["y = Sub (a, b)", "y = Sub (b, a)"])
 def test_convolution_and_what_broadcasts(shape, given, text):
     other = {"b": random(*shape, seed=1)}
     feeds, constants = (IMAGE, CONV | other) if given == "constant" else (IMAGE | other, CONV)
@@ -254,8 +252,8 @@ def test_two_convolutions_stay_channels_last():
     assert layers_of(network).count("Transpose") == 2
 
 
-@pytest.mark.parametrize("perm", [[0, 2, 3, 1], [0, 3, 2, 1], [3, 2, 1, 0], [1, 0, 2, 3]])
-@pytest.mark.parametrize("other", [(4,), (1, 1), (2, 1, 1, 1)])
+@together("perm", [[0, 2, 3, 1], [0, 3, 2, 1], [3, 2, 1, 0], [1, 0, 2, 3]])
+@together("other", [(4,), (1, 1), (2, 1, 1, 1)])
 def test_convolution_transpose_and_what_broadcasts(perm, other):
     shape = [(2, 3, 4, 5)[axis] for axis in perm]
     full = random(*(min(size, 1 if one == 1 else size) for size, one in zip(shape[-1:], other[-1:], strict=True)))
@@ -277,7 +275,7 @@ def test_open_sizes_broadcast_as_ranks_say():
     )
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+@together("dtype", ["int8", "int32", "int64"])
 def test_the_lowest_integer_has_no_absolute_value(dtype):
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     dividends = np.array([low, low, low, low + 1, 7, -7, high, 0], dtype)
@@ -301,6 +299,6 @@ def test_negative_powers_of_integers():
     check("Pow", {"x": x}, {"y": np.int64([-3])})
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+@together("dtype", ["uint8", "uint32", "uint64"])
 def test_signs_of_what_has_none(dtype):
     check("Sign", {"x": np.array([0, 1, np.iinfo(dtype).max, np.iinfo(dtype).max // 2 + 1], dtype)})

@@ -3,7 +3,7 @@ import onnx
 import onnx_ir
 import pytest
 from onnx.reference import ReferenceEvaluator
-from onnx_cases import check, check_model, imported, node_model, random, run_keras
+from onnx_cases import check, check_model, imported, node_model, random, run_keras, together
 
 from conrepair.formats.importer.graph import import_model
 from conrepair.ground.runtime.errors import ConversionError
@@ -109,7 +109,7 @@ def test_windows(left, right):
     attention(FOUR, opset=25, left_window_size=left, right_window_size=right)
 
 
-@pytest.mark.parametrize("interleaved", [0, 1])
+@together("interleaved", [0, 1])
 def test_rotary_embedding(interleaved):
     feeds = {"x": random(2, 3, 4, 8), "cos": random(10, 4, seed=1), "sin": random(10, 4, seed=2)}
     constants = {"places": np.random.default_rng(0).integers(0, 10, (2, 4))}
@@ -188,8 +188,8 @@ def test_skip_simplified_layer_normalization(bias):
     contributed("SkipSimplifiedLayerNormalization", feeds, rows, epsilon=1e-3)
 
 
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("axis", [-1, 1])
+@together("constant", [True, False])
+@together("axis", [-1, 1])
 def test_simplified_layer_normalization(axis, constant):
     feeds, scale = {"x": random(2, 3, 8)}, {"scale": random(*((8,) if axis < 0 else (3, 8)), seed=3)}
     settings = {"axis": axis, "epsilon": 1e-3}

@@ -1,6 +1,17 @@
 import numpy as np
 import pytest
-from onnx_cases import check, check_text, imported, layers_of, node_model, random, run_keras, run_onnx, text_model
+from onnx_cases import (
+    check,
+    check_text,
+    imported,
+    layers_of,
+    node_model,
+    random,
+    run_keras,
+    run_onnx,
+    text_model,
+    together,
+)
 
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -9,7 +20,7 @@ WEIGHTS = {"w": random(6, 4, 3, 3, seed=1), "b": random(6, seed=2)}
 OPEN = {"x": ["n", 4, "h", "w"]}
 
 
-@pytest.mark.parametrize(
+@together(
     "attributes",
     [
         {},
@@ -33,27 +44,27 @@ OPEN = {"x": ["n", 4, "h", "w"]}
     ],
     ids=str,
 )
-@pytest.mark.parametrize("groups", [1, 2, 4])
+@together("groups", [1, 2, 4])
 def test_two_axes(attributes, groups):
     weights = {"w": random(8, 4 // groups, 3, 3, seed=1), "b": random(8, seed=2)}
     check("Conv", IMAGE, weights, group=groups, **attributes)
 
 
-@pytest.mark.parametrize("kernel", [(1, 1), (2, 2), (4, 3), (1, 5)], ids=str)
-@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
-@pytest.mark.parametrize("stride", [1, 2])
+@together("kernel", [(1, 1), (2, 2), (4, 3), (1, 5)], ids=str)
+@together("mode", ["SAME_UPPER", "SAME_LOWER"])
+@together("stride", [1, 2])
 def test_same_of_even_and_odd_kernels(kernel, mode, stride):
     check("Conv", IMAGE, {"w": random(3, 4, *kernel)}, auto_pad=mode, strides=[stride, stride])
 
 
-@pytest.mark.parametrize("axes", [1, 3])
-@pytest.mark.parametrize(
+@together("axes", [1, 3])
+@together(
     "attributes",
     [{}, {"pads": [1, 2]}, {"strides": [2], "pads": [1, 1]}, {"dilations": [2]}, {"dilations": [2], "strides": [2]},
      {"auto_pad": "SAME_UPPER", "strides": [2]}, {"auto_pad": "SAME_LOWER"}],
     ids=str,
 )  # fmt: skip
-@pytest.mark.parametrize("groups", [1, 2, 4])
+@together("groups", [1, 2, 4])
 def test_one_and_three_axes(axes, attributes, groups):
     spread = {
         name: value if isinstance(value, str) else np.repeat(value, axes).tolist()
@@ -96,15 +107,15 @@ def test_negative_pads_cut_off():
     np.testing.assert_allclose(run_keras(network, IMAGE)[0], run_onnx(apart, IMAGE)[0], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("given", ["w", "b", "wb"])
-@pytest.mark.parametrize("attributes", [{}, {"pads": [1, 0, 2, 1], "strides": [2, 2]}, {"auto_pad": "SAME_UPPER"}])
+@together("given", ["w", "b", "wb"])
+@together("attributes", [{}, {"pads": [1, 0, 2, 1], "strides": [2, 2]}, {"auto_pad": "SAME_UPPER"}])
 def test_weights_that_are_computed(given, attributes):
     feeds = IMAGE | {name: array for name, array in WEIGHTS.items() if name in given}
     constants = {name: array for name, array in WEIGHTS.items() if name not in given}
     check("Conv", feeds, constants, inputs=["x", "w", "b"], **attributes)
 
 
-@pytest.mark.parametrize("attributes", [{"dilations": [2, 2]}, {"dilations": [2, 1], "strides": [2, 2]}])
+@together("attributes", [{"dilations": [2, 2]}, {"dilations": [2, 1], "strides": [2, 2]}])
 def test_weights_that_are_computed_with_dilation(attributes):
     check("Conv", IMAGE | WEIGHTS, inputs=["x", "w", "b"], **attributes)
 
@@ -163,15 +174,15 @@ TRANSPOSED = [
 ]
 
 
-@pytest.mark.parametrize("attributes", TRANSPOSED, ids=str)
-@pytest.mark.parametrize("groups", [1, 2])
+@together("attributes", TRANSPOSED, ids=str)
+@together("groups", [1, 2])
 def test_transposed(attributes, groups):
     feeds, constants = {"x": random(2, 4, 5, 4)}, {"w": random(4, 6 // groups, 3, 3, seed=1), "b": random(6)}
     check("ConvTranspose", feeds, constants, group=groups, **attributes)
 
 
-@pytest.mark.parametrize("axes", [1, 3])
-@pytest.mark.parametrize(
+@together("axes", [1, 3])
+@together(
     "attributes",
     [{}, {"strides": [2]}, {"strides": [2], "pads": [1, 1], "output_padding": [1]}, {"dilations": [2]},
      {"auto_pad": "SAME_UPPER", "strides": [2]}],
@@ -186,8 +197,8 @@ def test_transposed_over_one_and_three_axes(axes, attributes):
     check("ConvTranspose", {"x": random(2, 3, *[4, 5, 3][:axes])}, weights, **spread)
 
 
-@pytest.mark.parametrize("bias", ["none", "constant", "tensor"])
-@pytest.mark.parametrize("extra", [[0, 0], [1, 1]], ids=str)
+@together("bias", ["none", "constant", "tensor"])
+@together("extra", [[0, 0], [1, 1]], ids=str)
 def test_bias_of_transposed(bias, extra):
     arrays = {"x": random(2, 4, 5, 4), "w": random(4, 3, 2, 2, seed=1), "b": random(3)}
     feeds = {"x": arrays["x"]} | ({"b": arrays["b"]} if bias == "tensor" else {})
@@ -211,7 +222,7 @@ def test_transposed_is_one_layer():
     assert layers_of(network) == ["Transpose", "Conv2DTranspose", "Transpose"]
 
 
-@pytest.mark.parametrize(
+@together(
     "attributes",
     [
         {"group": 2},
@@ -226,7 +237,7 @@ def test_groups_with_weights_that_are_computed(attributes):
     check("Conv", {"x": random(2, 4, 7, 6), "w": weights, "b": random(len(weights))}, **attributes)
 
 
-@pytest.mark.parametrize(
+@together(
     "attributes",
     [
         {},

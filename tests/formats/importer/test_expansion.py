@@ -5,7 +5,7 @@ import onnx
 import onnx_ir
 import pytest
 from onnx.reference import ReferenceEvaluator
-from onnx_cases import check, imported, node_model, random, run_keras, text_model
+from onnx_cases import check, imported, node_model, random, run_keras, text_model, together
 
 from conrepair.formats.importer.prepare import prepare
 from conrepair.formats.importer.rules import rules
@@ -17,8 +17,8 @@ WEIGHTS = random(5, low=0.1, high=0.9)
 LOSSES = ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
 
 
-@pytest.mark.parametrize("operator", LOSSES)
-@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@together("operator", LOSSES)
+@together("reduction", ["none", "mean", "sum"])
 def test_losses(operator, reduction):
     feeds = {"x": SCORES, "t": LABELS}
     check(operator, feeds, reduction=reduction)
@@ -27,7 +27,7 @@ def test_losses(operator, reduction):
     check(operator, feeds, reduction=reduction, ignore_index=3)
 
 
-@pytest.mark.parametrize("operator", LOSSES)
+@together("operator", LOSSES)
 def test_losses_of_open_batch(operator):
     feeds, symbolic = {"x": SCORES[..., 0, 0], "t": LABELS[..., 0, 0]}, {"x": ["n", 5], "t": ["n"]}
     check(operator, feeds, reduction="none", symbolic=symbolic)
@@ -37,7 +37,7 @@ def test_loss_with_log_probabilities():
     check("SoftmaxCrossEntropyLoss", {"x": SCORES, "t": LABELS}, outputs=2)
 
 
-@pytest.mark.parametrize("attributes", [{}, {"axes": [2, 3]}, {"axes": [0, 1]}], ids=str)
+@together("attributes", [{}, {"axes": [2, 3]}, {"axes": [0, 1]}], ids=str)
 def test_attributes_left_to_the_schema(attributes):
     check("MeanVarianceNormalization", {"x": SCORES}, opset=13, **attributes)
 
@@ -60,7 +60,7 @@ def test_rotary_embedding(interleaved):
     np.testing.assert_allclose(run_keras(imported(model), feeds)[0], expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("causal", [0, 1])
+@together("causal", [0, 1])
 def test_attention(causal):
     feeds = {name: random(2, 3, 4, 8, seed=place) for place, name in enumerate("qkv")}
     check("Attention", feeds, opset=23, is_causal=causal)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from onnx_cases import check, check_text, imported, layers_of, random, text_model
+from onnx_cases import check, check_text, imported, layers_of, random, text_model, together
 
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -21,8 +21,8 @@ def test_gemm(transposed, bias):
     assert "Dense" in layers_of(network)
 
 
-@pytest.mark.parametrize("bias", [None, (4,), (5, 1)], ids=str)
-@pytest.mark.parametrize("given", ["b", "bc", "c", "abc"])
+@together("bias", [None, (4,), (5, 1)], ids=str)
+@together("given", ["b", "bc", "c", "abc"])
 def test_gemm_with_factors(bias, given):
     """Any of the matrices may be given by the user."""
     feeds, constants = gemm(0, 1, bias)
@@ -37,13 +37,13 @@ def test_gemm_with_a_constant_on_the_left():
     check("Gemm", {"b": b}, {"a": a, "c": random(4)}, inputs=["a", "b", "c"], alpha=2.0)
 
 
-@pytest.mark.parametrize("opset", [7, 9, 11])
+@together("opset", [7, 9, 11])
 def test_gemm_of_older_opsets(opset):
     feeds, constants = gemm(0, 0, (4,))
     check("Gemm", feeds, constants, opset=opset)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float16"])
+@together("dtype", ["float64", "float16"])
 def test_gemm_of_other_types(dtype):
     feeds, constants = gemm(0, 1, (4,), dtype)
     tolerance = {"rtol": 1e-9, "atol": 1e-9} if dtype == "float64" else {"rtol": 1e-2, "atol": 1e-2}
@@ -71,16 +71,16 @@ MATRICES = [
 ]
 
 
-@pytest.mark.parametrize("shapes", MATRICES, ids=str)
-@pytest.mark.parametrize("constant", [None, "a", "b"])
+@together("shapes", MATRICES, ids=str)
+@together("constant", [None, "a", "b"])
 def test_matmul(shapes, constant):
     arrays = {"a": random(*shapes[0]), "b": random(*shapes[1], seed=1)}
     feeds = {name: array for name, array in arrays.items() if name != constant}
     check("MatMul", feeds, {constant: arrays[constant]} if constant else None, inputs=["a", "b"])
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int32", "int64", "uint32"])
-@pytest.mark.parametrize("constant", [False, True])
+@together("dtype", ["float64", "int32", "int64", "uint32"])
+@together("constant", [False, True])
 def test_matmul_of_other_types(dtype, constant):
     a, b = {"a": random(4, 3, dtype=dtype, low=-9, high=9)}, {"b": random(3, 5, dtype=dtype, low=-9, high=9)}
     check("MatMul", a, b) if constant else check("MatMul", a | b)
@@ -92,7 +92,7 @@ def test_matmul_with_open_sizes():
     check("MatMul", feeds, symbolic={"a": ["n", "s", 3], "b": ["n", 3, "s"]})
 
 
-@pytest.mark.parametrize("axes", [(0, 2, 3, 1), (0, 1, 3, 2), (3, 2, 1, 0)], ids=str)
+@together("axes", [(0, 2, 3, 1), (0, 1, 3, 2), (3, 2, 1, 0)], ids=str)
 def test_matmul_behind_a_convolution(axes):
     shape = [(2, 3, 4, 5)[axis] for axis in axes]
     check_text(
@@ -116,7 +116,7 @@ def test_bias(row, shape, text):
         assert layers_of(network) == ["Dense"]
 
 
-@pytest.mark.parametrize("row", [(1,), (), (4, 1), (4, 5), (1, 1, 5), (2, 1, 1)])
+@together("row", [(1,), (), (4, 1), (4, 5), (1, 1, 5), (2, 1, 1)])
 def test_what_is_not_a_bias(row):
     feeds, constants = {"x": random(2, 4, 3)}, {"kernel": random(3, 5), "row": random(*row)}
     check_text("m = MatMul (x, kernel) y = Add (m, row)", feeds, constants)
@@ -144,7 +144,7 @@ def test_bias_of_a_constant_product():
 # --- Einsum, Det ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@together(
     ("equation", "shapes"),
     [
         ("ij,jk->ik", [(3, 4), (4, 5)]),
@@ -166,7 +166,7 @@ def test_einsum(equation, shapes):
     check("Einsum", feeds, equation=equation)
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (2, 2, 3, 3)])
+@together("shape", [(3, 3), (2, 4, 4), (2, 2, 3, 3)])
 def test_determinant(shape):
     check("Det", {"x": random(*shape)})
 
@@ -188,10 +188,8 @@ def test_sizes_behind_products_of_open_sizes(product):
     check_text(text.replace("(m, e)", "(m, s)"), {"x": random(2, 3, 4)}, {"one": np.array([1])}, symbolic=symbolic)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-@pytest.mark.parametrize(
-    "shapes", [((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((3,), (2, 3, 4)), ((2, 3), (3,)), ((3,), (3,))]
-)
+@together("dtype", ["int32", "int64"])
+@together("shapes", [((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((3,), (2, 3, 4)), ((2, 3), (3,)), ((3,), (3,))])
 def test_products_of_integers_are_exact(dtype, shapes):
     large = 2**25 + 1 if dtype == "int32" else 2**40 + 1
     one, two = (random(*shape, dtype=dtype, low=-9, high=9) for shape in shapes)

@@ -1,7 +1,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx_cases import check, check_text, imported, node_model, random
+from onnx_cases import check, check_text, imported, node_model, random, together
 
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -10,8 +10,8 @@ TYPES = {name: onnx.helper.np_dtype_to_tensor_dtype(np.dtype(name)) for name in 
 )}  # fmt: skip
 
 
-@pytest.mark.parametrize("operator", ["And", "Or", "Xor"])
-@pytest.mark.parametrize("shape", [(3, 4), (4,), (2, 1, 1), ()], ids=str)
+@together("operator", ["And", "Or", "Xor"])
+@together("shape", [(3, 4), (4,), (2, 1, 1), ()], ids=str)
 def test_logic(operator, shape):
     check(operator, {"a": random(3, 4, dtype="bool"), "b": random(*shape, dtype="bool", seed=1)})
     check(operator, {"a": random(3, 4, dtype="bool")}, {"b": random(*shape, dtype="bool", seed=1)})
@@ -21,8 +21,8 @@ def test_not():
     check("Not", {"x": random(3, 4, dtype="bool")})
 
 
-@pytest.mark.parametrize("operator", ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@together("operator", ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
+@together("dtype", ["float32", "float64", "int32", "int64"])
 def test_comparisons(operator, dtype):
     one, two = np.round(random(3, 4, dtype=dtype)), np.round(random(3, 4, dtype=dtype, seed=1))
     check(operator, {"a": one, "b": two})
@@ -33,24 +33,24 @@ def test_equality_of_truths():
     check("Equal", {"a": random(3, 4, dtype="bool"), "b": random(3, 4, dtype="bool", seed=1)})
 
 
-@pytest.mark.parametrize("operator", ["Equal", "Less", "Greater"])
+@together("operator", ["Equal", "Less", "Greater"])
 def test_nothing_compares_with_what_is_not_a_number(operator):
     check(operator, {"a": np.array([np.nan, np.nan, 1], np.float32), "b": np.array([np.nan, 1, np.inf], np.float32)})
 
 
-@pytest.mark.parametrize("operator", ["BitwiseAnd", "BitwiseOr", "BitwiseXor"])
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint32"])
+@together("operator", ["BitwiseAnd", "BitwiseOr", "BitwiseXor"])
+@together("dtype", ["int8", "uint8", "int32", "int64", "uint32"])
 def test_bits(operator, dtype):
     check(operator, {"a": random(3, 4, dtype=dtype, low=-99, high=99)}, {"b": random(4, dtype=dtype, low=0, high=99)})
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64"])
+@together("dtype", ["int8", "uint8", "int32", "uint64"])
 def test_bitwise_not(dtype):
     check("BitwiseNot", {"x": random(3, 4, dtype=dtype, low=-99, high=99)})
 
 
-@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
-@pytest.mark.parametrize("dtype", ["uint8", "uint32"])
+@together("direction", ["LEFT", "RIGHT"])
+@together("dtype", ["uint8", "uint32"])
 def test_shifts(direction, dtype):
     shifts = random(3, 4, dtype=dtype, low=0, high=8, seed=1)
     check("BitShift", {"a": random(3, 4, dtype=dtype, low=0, high=200), "b": shifts}, direction=direction)
@@ -62,34 +62,34 @@ def test_types_that_keras_narrows_are_refused():
         imported(node_model("Div", feeds))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@together("dtype", ["float32", "float64", "float16"])
 def test_not_a_number(dtype):
     check("IsNaN", {"x": np.array([np.nan, 1, np.inf, -np.inf], dtype)})
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("positive", [0, 1])
-@pytest.mark.parametrize("negative", [0, 1])
+@together("dtype", ["float32", "float64"])
+@together("positive", [0, 1])
+@together("negative", [0, 1])
 def test_infinite(dtype, positive, negative):
     x = {"x": np.array([np.nan, 1, np.inf, -np.inf], dtype)}
     check("IsInf", x, detect_positive=positive, detect_negative=negative)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "uint8"])
+@together("dtype", ["float32", "float64", "float16", "int32", "int64", "uint8"])
 def test_where(dtype):
     feeds = {"c": random(3, 1, dtype="bool"), "a": random(2, 3, 4, dtype=dtype), "b": random(4, dtype=dtype, seed=1)}
     check("Where", feeds)
 
 
-@pytest.mark.parametrize("constant", ["c", "a", "b"])
+@together("constant", ["c", "a", "b"])
 def test_where_with_constants(constant):
     arrays = {"c": random(3, 4, dtype="bool"), "a": random(2, 3, 4), "b": random(1, seed=1)}
     feeds = {name: array for name, array in arrays.items() if name != constant}
     check("Where", feeds, {constant: arrays[constant]}, inputs=["c", "a", "b"])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
-@pytest.mark.parametrize("shape", [(3, 4), (2,), ()])
+@together("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@together("shape", [(3, 4), (2,), ()])
 def test_where_between_two_numbers(dtype, shape):
     constants = {"a": np.array(3, dtype), "b": np.array(200, dtype)}
     check("Where", {"c": random(*shape, dtype="bool")}, constants, inputs=["c", "a", "b"])
@@ -100,7 +100,7 @@ def test_where_keeps_infinity_apart():
     check("Where", feeds, {"b": np.array(-np.inf, np.float32)})
 
 
-@pytest.mark.parametrize("other", [(3, 1, 1), (1, 1), (2, 3, 4, 5)], ids=str)
+@together("other", [(3, 1, 1), (1, 1), (2, 3, 4, 5)], ids=str)
 def test_where_behind_a_convolution(other):
     check_text(
         "a = Conv (x, w) y = Where (c, a, b)",
@@ -109,13 +109,13 @@ def test_where_behind_a_convolution(other):
     )
 
 
-@pytest.mark.parametrize("source", TYPES)
-@pytest.mark.parametrize("target", ["float32", "int32", "bool", "uint8"])
+@together("source", TYPES)
+@together("target", ["float32", "int32", "bool", "uint8"])
 def test_cast(source, target):
     check("Cast", {"x": random(3, 5, dtype=source, low=0, high=9)}, to=TYPES[target])
 
 
-@pytest.mark.parametrize("target", TYPES)
+@together("target", TYPES)
 def test_cast_to(target):
     check("Cast", {"x": random(3, 5, low=0, high=9)}, to=TYPES[target])
 
@@ -144,7 +144,7 @@ LARGE = np.array([0, 3, 2**32, 2**32 + 3, 2**63, 2**64 - 1, 2**40, 7], np.uint64
 OTHER = np.array([0, 2**32 + 3, 2**63 + 1, 3, 7, 2**63, 64, 1], np.uint64)
 
 
-@pytest.mark.parametrize(
+@together(
     "operator",
     ["Equal", "Less", "GreaterOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Add", "Sub", "Mul", "Max", "Min"],
 )
@@ -153,7 +153,7 @@ def test_large_numbers_without_a_sign(operator):
     check(operator, {"x": LARGE}, {"y": OTHER[2:3]})
 
 
-@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@together("direction", ["LEFT", "RIGHT"])
 def test_shifts_of_large_numbers_without_a_sign(direction):
     check("BitShift", {"x": LARGE, "y": np.arange(0, 64, 8, dtype=np.uint64)}, direction=direction)
 
@@ -173,8 +173,8 @@ def test_bits_of_other_shapes(operator, shapes):
     assert network.outputs[0].shape == np.broadcast_shapes(*shapes)
 
 
-@pytest.mark.parametrize("shape", [(), (2, 3)])
-@pytest.mark.parametrize("number", [5, 2**31, -(2**40)])
+@together("shape", [(), (2, 3)])
+@together("number", [5, 2**31, -(2**40)])
 def test_single_constants_keep_their_type(shape, number):
     x = np.full(shape, number + 1, np.int64)
     check("BitwiseAnd", {"x": x}, {"y": np.int64(number)})

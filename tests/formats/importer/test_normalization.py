@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from onnx_cases import check, check_text, imported, layers_of, node_model, random
+from onnx_cases import check, check_text, imported, layers_of, node_model, random, together
 
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -27,12 +27,12 @@ def test_batch_normalization(shape, attributes):
     assert layers_of(network) == ["BatchNormalization"]
 
 
-@pytest.mark.parametrize("opset", [7, 8, 9, 14, 15])
+@together("opset", [7, 8, 9, 14, 15])
 def test_batch_normalization_of_older_opsets(opset):
     check("BatchNormalization", {"x": random(2, 4, 3, 5)}, statistics(4), opset=opset, momentum=0.8)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float16"])
+@together("dtype", ["float64", "float16"])
 def test_batch_normalization_of_other_types(dtype):
     tolerance = {"rtol": 1e-6, "atol": 1e-6} if dtype == "float64" else {"rtol": 2e-2, "atol": 2e-2}
     check("BatchNormalization", {"x": random(2, 4, 3, dtype=dtype)}, statistics(4, dtype), **tolerance)
@@ -45,7 +45,7 @@ def test_batch_normalization_behind_a_convolution():
     assert layers_of(network) == ["Transpose", "Conv2D", "BatchNormalization", "Transpose"]
 
 
-@pytest.mark.parametrize("perm", [[0, 2, 3, 1], [0, 3, 1, 2], [2, 1, 0, 3]])
+@together("perm", [[0, 2, 3, 1], [0, 3, 1, 2], [2, 1, 0, 3]])
 def test_batch_normalization_behind_a_transpose(perm):
     shape = (2, 4, 4, 5)
     channels = [shape[axis] for axis in perm][1]
@@ -55,7 +55,7 @@ def test_batch_normalization_behind_a_transpose(perm):
     check_text(text, IMAGE, CONV | statistics(channels))
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 3, 5)], ids=str)
+@together("shape", [(3, 4), (2, 4, 3, 5)], ids=str)
 def test_batch_normalization_by_tensors(shape):
     check("BatchNormalization", {"x": random(*shape)} | statistics(4))
     given = statistics(4)
@@ -82,7 +82,7 @@ def test_layer_normalization(axis, bias):
     assert layers_of(network) == ["LayerNormalization"]
 
 
-@pytest.mark.parametrize("shape", [(1,), (3, 1), (1, 4), (4,)], ids=str)
+@together("shape", [(1,), (3, 1), (1, 4), (4,)], ids=str)
 def test_layer_normalization_with_weights_that_broadcast(shape):
     weights = {"scale": random(*shape), "bias": random(*shape, seed=1)}
     check("LayerNormalization", {"x": random(2, 3, 4)}, weights, axis=1)
@@ -108,22 +108,22 @@ def test_layer_normalization_with_open_sizes():
     check("LayerNormalization", {"x": random(2, 3, 4)}, weights, symbolic={"x": ["n", "s", 4]})
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float16"])
+@together("dtype", ["float64", "float16"])
 def test_layer_normalization_of_other_types(dtype):
     weights = {"scale": random(4, dtype=dtype), "bias": random(4, dtype=dtype)}
     tolerance = {"rtol": 1e-6, "atol": 1e-6} if dtype == "float64" else {"rtol": 1e-2, "atol": 1e-2}
     check("LayerNormalization", {"x": random(2, 3, 4, dtype=dtype)}, weights, **tolerance)
 
 
-@pytest.mark.parametrize("axis", [1, 2, 3])
+@together("axis", [1, 2, 3])
 def test_layer_normalization_behind_a_convolution(axis):
     shape = (2, 4, 4, 5)[axis:]
     text = f"a = Conv (x, w) y = LayerNormalization <axis = {axis}> (a, scale, bias)"
     check_text(text, IMAGE, CONV | {"scale": random(*shape), "bias": random(*shape)})
 
 
-@pytest.mark.parametrize("axis", [-1, 1, 0])
-@pytest.mark.parametrize("given", ["constant", "tensor"])
+@together("axis", [-1, 1, 0])
+@together("given", ["constant", "tensor"])
 def test_rms_normalization(axis, given):
     x, scale = {"x": random(2, 3, 4)}, {"scale": random(*(2, 3, 4)[axis:])}
     feeds, constants = (x, scale) if given == "constant" else (x | scale, {})
@@ -133,8 +133,8 @@ def test_rms_normalization(axis, given):
 # --- InstanceNormalization, GroupNormalization ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(2, 4, 7), (2, 4, 3, 5), (2, 4, 2, 3, 2)], ids=str)
-@pytest.mark.parametrize("given", ["constant", "tensor"])
+@together("shape", [(2, 4, 7), (2, 4, 3, 5), (2, 4, 2, 3, 2)], ids=str)
+@together("given", ["constant", "tensor"])
 def test_instance_normalization(shape, given):
     x, weights = {"x": random(*shape)}, {"scale": random(4), "bias": random(4, seed=1)}
     feeds, constants = (x, weights) if given == "constant" else (x | weights, {})
@@ -147,9 +147,9 @@ def test_instance_normalization_with_open_sizes():
     check_text("a = Conv (x, w) y = InstanceNormalization (a, scale, bias)", IMAGE, CONV | weights)
 
 
-@pytest.mark.parametrize(("opset", "length"), [(18, 2), (21, 6)])
-@pytest.mark.parametrize("shape", [(2, 6, 7), (2, 6, 3, 5)], ids=str)
-@pytest.mark.parametrize("given", ["constant", "tensor"])
+@together(("opset", "length"), [(18, 2), (21, 6)])
+@together("shape", [(2, 6, 7), (2, 6, 3, 5)], ids=str)
+@together("given", ["constant", "tensor"])
 def test_group_normalization(opset, length, shape, given):
     x, weights = {"x": random(*shape)}, {"scale": random(length), "bias": random(length, seed=1)}
     feeds, constants = (x, weights) if given == "constant" else (x | weights, {})
@@ -171,8 +171,8 @@ def test_group_normalization_with_open_sizes():
 # --- LRN, LpNormalization ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, 3, 5, 7])
-@pytest.mark.parametrize("attributes", [{}, {"alpha": 0.3, "beta": 0.5, "bias": 2.0}], ids=str)
+@together("size", [1, 3, 5, 7])
+@together("attributes", [{}, {"alpha": 0.3, "beta": 0.5, "bias": 2.0}], ids=str)
 def test_local_response(size, attributes):
     check("LRN", {"x": random(2, 6, 3, 4)}, size=size, **attributes)
 
@@ -181,8 +181,8 @@ def test_local_response_behind_a_convolution():
     check_text("a = Conv (x, w) y = LRN <size = 3, alpha = 0.5> (a)", IMAGE, CONV, symbolic={"x": ["n", 2, "h", "w"]})
 
 
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
-@pytest.mark.parametrize("p", [1, 2])
+@together("axis", [None, 0, 1, -1])
+@together("p", [1, 2])
 def test_lp_normalization(axis, p):
     check("LpNormalization", {"x": random(2, 3, 4)}, p=p, **({} if axis is None else {"axis": axis}))
 

@@ -1,12 +1,11 @@
 import numpy as np
-import pytest
-from onnx_cases import check, layers_of, random
+from onnx_cases import check, layers_of, random, together
 
 IMAGE = {"x": random(2, 3, 11, 9)}
 
 
-@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
-@pytest.mark.parametrize(
+@together("operator", ["MaxPool", "AveragePool", "LpPool"])
+@together(
     "attributes",
     [
         {"kernel_shape": [2, 2]},
@@ -27,7 +26,7 @@ def test_windows(operator, attributes):
     check(operator, IMAGE, **attributes)
 
 
-@pytest.mark.parametrize(
+@together(
     "attributes",
     [
         {"pads": [1, 1, 1, 1]},
@@ -41,8 +40,8 @@ def test_padding_that_counts(attributes):
     check("AveragePool", IMAGE, kernel_shape=[3, 3], count_include_pad=1, **attributes)
 
 
-@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
-@pytest.mark.parametrize("shape", [(2, 3, 12), (1, 2, 6, 7, 5)])
+@together("operator", ["MaxPool", "AveragePool"])
+@together("shape", [(2, 3, 12), (1, 2, 6, 7, 5)])
 def test_one_and_three_axes(operator, shape):
     axes = len(shape) - 2
     check(
@@ -50,14 +49,14 @@ def test_one_and_three_axes(operator, shape):
     )
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@together("dtype", ["int8", "uint8"])
 def test_integers(dtype):
     check(
         "MaxPool", {"x": random(1, 2, 6, 6, dtype=dtype, low=-100, high=100)}, kernel_shape=[3, 3], pads=[1, 1, 1, 1]
     )
 
 
-@pytest.mark.parametrize("order", [0, 1])
+@together("order", [0, 1])
 def test_positions(order):
     check("MaxPool", IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], outputs=2, storage_order=order)
 
@@ -66,7 +65,7 @@ def test_padding_of_negative_numbers_is_not_the_maximum():
     check("MaxPool", {"x": random(1, 1, 5, 5, low=-9, high=-1)}, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
 
 
-@pytest.mark.parametrize("operator", ["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"])
+@together("operator", ["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"])
 def test_global(operator):
     check(operator, IMAGE)
 
@@ -91,14 +90,14 @@ def test_same_padding_needs_no_extra_layer():
     assert np.sum([kind == "MaxPool" for kind in layers_of(network)]) == 1
 
 
-@pytest.mark.parametrize("axes", [1, 2, 3])
-@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@together("axes", [1, 2, 3])
+@together("dtype", ["float16", "float64"])
 def test_types_that_tensorflow_has_no_pooling_of(axes, dtype):
     shape = (1, 2, 5, 6, 4)[: axes + 2]
     check("MaxPool", {"x": random(*shape, dtype=dtype)}, kernel_shape=[2] * axes, strides=[2] * axes)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@together("dtype", ["int8", "uint8"])
 def test_positions_of_the_lowest_integers(dtype):
     lowest = np.full((1, 1, 5, 5), np.iinfo(dtype).min, dtype)
     check("MaxPool", {"x": lowest}, outputs=2, kernel_shape=[3, 3], pads=[1, 1, 1, 1])

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import onnx_ir
 import pytest
-from onnx_cases import check, check_model, layers_of, node_model, random, run_keras, run_onnx
+from onnx_cases import check, check_model, layers_of, node_model, random, run_keras, run_onnx, together
 from saturating import exact_products
 
 from conrepair.formats.importer.graph import import_model
@@ -28,14 +28,14 @@ def halves(scale, *shape):
 # --- to and from quantized values -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("scale", [SCALE, np.float32(0.5), np.float32(1 / 3)])
+@together("dtype", TYPES)
+@together("scale", [SCALE, np.float32(0.5), np.float32(1 / 3)])
 def test_quantize_rounds_half_to_even(dtype, scale):
     feeds = {"x": halves(scale, 50, 40)}
     check("QuantizeLinear", feeds, {"scale": scale, "zero": zero_point(dtype)}, symbolic={"x": ["n", 40]})
 
 
-@pytest.mark.parametrize("dtype", TYPES)
+@together("dtype", TYPES)
 def test_quantize_saturates(dtype):
     x = np.array([[-1e30, -1e6, -40.0, 0.0, 40.0, 1e6, 1e30]], np.float32)
     check("QuantizeLinear", {"x": x}, {"scale": np.float32(1e-3), "zero": zero_point(dtype)})
@@ -47,8 +47,8 @@ def test_without_zero_point():
     check("DequantizeLinear", {"x": random(3, 4, dtype="int8", low=-128, high=128)}, {"scale": SCALE})
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@together("dtype", TYPES)
+@together("axis", [0, 1, -1])
 def test_scales_along_an_axis(dtype, axis):
     shape = (3, 4, 5)
     constants = {"scale": random(shape[axis], low=0.01, high=0.2), "zero": zero_point(dtype, shape[axis])}
@@ -58,7 +58,7 @@ def test_scales_along_an_axis(dtype, axis):
     check("DequantizeLinear", {"x": x}, constants, axis=axis)
 
 
-@pytest.mark.parametrize("block", [2, 3])
+@together("block", [2, 3])
 def test_scales_of_blocks(block):
     blocks = -(-6 // block)
     constants = {"scale": random(4, blocks, low=0.01, high=0.2), "zero": zero_point("int8", 4, blocks)}
@@ -72,7 +72,7 @@ def test_scales_that_the_model_computes():
     check("QuantizeLinear", feeds, {"zero": zero_point("uint8", 4)}, axis=1)
 
 
-@pytest.mark.parametrize("dtype", [*TYPES, "int32"])
+@together("dtype", [*TYPES, "int32"])
 def test_dequantize(dtype):
     limits = np.iinfo(dtype)
     x = random(20, 30, dtype=dtype, low=limits.min // 2, high=limits.max // 2)
@@ -80,7 +80,7 @@ def test_dequantize(dtype):
     check("DequantizeLinear", {"x": x}, {"scale": SCALE, "zero": zero}, symbolic={"x": ["n", 30]}, rtol=1e-7, atol=0)
 
 
-@pytest.mark.parametrize("low", [-3.0, 0.5, -7.0])
+@together("low", [-3.0, 0.5, -7.0])
 def test_dynamic(low):
     high = -1.0 if low == -7 else 2.0
     check("DynamicQuantizeLinear", {"x": random(6, 7, low=low, high=high)}, outputs=3, rtol=1e-7)
@@ -116,8 +116,8 @@ def test_integer_product_of_two_tensors():
     check("MatMulInteger", feeds)
 
 
-@pytest.mark.parametrize("target", ["uint8", "int8"])
-@pytest.mark.parametrize("columns", [False, True])
+@together("target", ["uint8", "int8"])
+@together("columns", [False, True])
 def test_quantized_product(target, columns):
     x = random(40, 30, dtype=target, low=-128, high=256 if target == "uint8" else 128)
     w = random(30, 50, dtype=target, low=-128, high=256 if target == "uint8" else 128, seed=2)
@@ -139,7 +139,7 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize("attributes", WINDOWS, ids=str)
+@together("attributes", WINDOWS, ids=str)
 def test_integer_convolution(attributes):
     x = random(2, 3, 9, 8, dtype="uint8", high=256)
     constants = {"w": random(4, 3, 3, 3, dtype="uint8", high=256, seed=2), "xz": np.uint8(7), "wz": np.uint8(99)}
@@ -254,20 +254,20 @@ def test_dequantized_weights_become_a_layer():
     assert layers_of(check_model(model, {"x": random(2, 3, 8, 8)})).count("Conv2D") == 1
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((2, 4, 3, 4), 1), ((4, 3, 4), 0), ((4, 4), 0)])
+@together(("shape", "axis"), [((2, 4, 3, 4), 1), ((4, 3, 4), 0), ((4, 4), 0)])
 def test_scales_along_an_axis_as_long_as_the_last(shape, axis):
     """Keras would add such zero points along the last axis."""
     constants = {"scale": random(shape[axis], low=0.01, high=0.2), "zero": zero_point("uint8", shape[axis])}
     check("QuantizeLinear", {"x": random(*shape, low=-9, high=9)}, constants, axis=axis)
 
 
-@pytest.mark.parametrize("operator", ["QuantizeLinear", "DequantizeLinear"])
+@together("operator", ["QuantizeLinear", "DequantizeLinear"])
 def test_constants_with_a_scale_that_is_computed(operator):
     x = random(2, 3, low=-5, high=5) if operator == "QuantizeLinear" else random(2, 3, dtype="uint8", high=200)
     check(operator, {"scale": np.float32(0.5)}, {"x": x, "zero": np.uint8(3)}, inputs=["x", "scale", "zero"])
 
 
-@pytest.mark.parametrize("group", [1, 2])
+@together("group", [1, 2])
 def test_integer_convolution_with_weights_that_are_computed(group):
     feeds = {"x": random(1, 4, 5, 6, dtype="uint8", high=200), "w": random(4, 4 // group, 3, 2, dtype="int8"),
              "x_zero": np.uint8(7), "w_zero": np.int8(-2)}  # fmt: skip

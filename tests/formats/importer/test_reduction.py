@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from onnx_cases import check, check_text, imported, layers_of, node_model, random
+from onnx_cases import check, check_text, imported, layers_of, node_model, random, together
 
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -11,15 +11,15 @@ REDUCTIONS = [
 X = {"x": random(2, 3, 4, low=0.2, high=2)}
 
 
-@pytest.mark.parametrize("operator", REDUCTIONS)
-@pytest.mark.parametrize("axes", [None, [0], [-1], [0, 2], [2, 0], [-2, 0], [0, 1, 2]], ids=str)
-@pytest.mark.parametrize("keepdims", [0, 1])
+@together("operator", REDUCTIONS)
+@together("axes", [None, [0], [-1], [0, 2], [2, 0], [-2, 0], [0, 1, 2]], ids=str)
+@together("keepdims", [0, 1])
 def test_axes_as_input(operator, axes, keepdims):
     check(operator, X, None if axes is None else {"axes": np.array(axes)}, opset=18, keepdims=keepdims)
 
 
-@pytest.mark.parametrize("operator", REDUCTIONS)
-@pytest.mark.parametrize("opset", [10, 11, 13])
+@together("operator", REDUCTIONS)
+@together("opset", [10, 11, 13])
 def test_axes_as_attribute(operator, opset):
     if operator == "ReduceSum" and opset == 13:
         check(operator, X, {"axes": np.array([1])}, opset=13)
@@ -28,36 +28,36 @@ def test_axes_as_attribute(operator, opset):
     check(operator, X, opset=opset, keepdims=0)
 
 
-@pytest.mark.parametrize("operator", REDUCTIONS)
-@pytest.mark.parametrize("constants", [None, {"axes": np.zeros(0, np.int64)}], ids=["none", "empty"])
+@together("operator", REDUCTIONS)
+@together("constants", [None, {"axes": np.zeros(0, np.int64)}], ids=["none", "empty"])
 def test_nothing_to_reduce(operator, constants):
     check(operator, X, constants, noop_with_empty_axes=1)
 
 
-@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceProd"])
-@pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
+@together("operator", ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceProd"])
+@together("dtype", ["int32", "int64", "float64"])
 def test_element_types(operator, dtype):
     check(operator, {"x": random(2, 3, 4, dtype=dtype, low=-9, high=9)}, {"axes": np.array([1])})
 
 
-@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "float16"])
+@together("operator", ["ReduceMax", "ReduceMin"])
+@together("dtype", ["int8", "uint8", "bool", "float16"])
 def test_extremes_of_small_types(operator, dtype):
     check(operator, {"x": random(2, 3, 4, dtype=dtype, low=-99, high=99)}, {"axes": np.array([1])}, opset=20)
 
 
-@pytest.mark.parametrize("operator", ["ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"])
+@together("operator", ["ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"])
 def test_negative_numbers(operator):
     check(operator, {"x": random(2, 3, 4)}, {"axes": np.array([1])})
 
 
-@pytest.mark.parametrize("operator", ["ReduceLogSumExp"])
+@together("operator", ["ReduceLogSumExp"])
 def test_large_numbers(operator):
     check(operator, {"x": np.array([[1000, 999, 998], [-1000, -1001, 0]], np.float32)}, {"axes": np.array([1])})
 
 
-@pytest.mark.parametrize("axes", [[0], [1], [2], [3], [2, 3], [1, 2], [0, 3], [1, 2, 3]], ids=str)
-@pytest.mark.parametrize("keepdims", [0, 1])
+@together("axes", [[0], [1], [2], [3], [2, 3], [1, 2], [0, 3], [1, 2, 3]], ids=str)
+@together("keepdims", [0, 1])
 def test_behind_a_convolution(axes, keepdims):
     text = f"a = Conv (x, w) y = ReduceSum <keepdims = {keepdims}> (a, axes)"
     feeds, constants = {"x": random(2, 2, 5, 6)}, {"w": random(3, 2, 2, 2), "axes": np.array(axes)}
@@ -78,21 +78,21 @@ def test_axes_must_be_known():
 # --- ArgMax, ArgMin ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
-@pytest.mark.parametrize("attributes", [{}, {"axis": 1}, {"axis": -1, "keepdims": 0}, {"axis": 1, "keepdims": 0}])
-@pytest.mark.parametrize("last", [0, 1])
+@together("operator", ["ArgMax", "ArgMin"])
+@together("attributes", [{}, {"axis": 1}, {"axis": -1, "keepdims": 0}, {"axis": 1, "keepdims": 0}])
+@together("last", [0, 1])
 def test_arguments(operator, attributes, last):
     x = {"x": np.round(random(2, 6, 7))}
     check(operator, x, opset=13, select_last_index=last, **attributes)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "float64"])
-@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+@together("dtype", ["int8", "uint8", "int32", "float64"])
+@together("operator", ["ArgMax", "ArgMin"])
 def test_arguments_of_other_types(operator, dtype):
     check(operator, {"x": random(3, 9, dtype=dtype, low=-9, high=9)}, axis=1)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+@together("axis", [0, 1, 2, 3])
 def test_arguments_behind_a_convolution(axis):
     check_text(
         f"a = Conv (x, w) y = ArgMax <axis = {axis}> (a)", {"x": random(2, 2, 5, 6)}, {"w": random(3, 2, 2, 2)}
@@ -109,8 +109,8 @@ def test_last_argument_of_an_open_axis_is_refused():
 # --- TopK ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axis", [-1, 0, 1])
-@pytest.mark.parametrize("largest", [0, 1])
+@together("axis", [-1, 0, 1])
+@together("largest", [0, 1])
 def test_top(axis, largest):
     check("TopK", {"x": random(3, 4, 5)}, {"k": np.array([2])}, outputs=2, axis=axis, largest=largest)
 
@@ -120,19 +120,19 @@ def test_top_of_older_opsets():
     check("TopK", {"x": random(3, 5)}, {"k": np.array([3])}, opset=10, outputs=2)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
-@pytest.mark.parametrize("largest", [0, 1])
+@together("dtype", ["int32", "int64", "float64"])
+@together("largest", [0, 1])
 def test_top_of_other_types(dtype, largest):
     x = np.random.default_rng(3).permutation(12).reshape(2, 6).astype(dtype) - 5
     check("TopK", {"x": x.astype(dtype)}, {"k": np.array([3])}, outputs=2, largest=largest)
 
 
-@pytest.mark.parametrize("largest", [0, 1])
+@together("largest", [0, 1])
 def test_top_of_equals_takes_the_first(largest):
     check("TopK", {"x": np.array([[1, 2, 2, 1, 2, 1]], np.float32)}, {"k": np.array([4])}, outputs=2, largest=largest)
 
 
-@pytest.mark.parametrize("largest", [0, 1])
+@together("largest", [0, 1])
 def test_top_of_extreme_integers(largest):
     x = np.array([[-(2**31), 2**31 - 1, 0, 5]], np.int32)
     check("TopK", {"x": x}, {"k": np.array([3])}, outputs=2, largest=largest)
@@ -144,13 +144,13 @@ def test_top_in_any_order():
     assert network.outputs[0].shape == (3, 2)
 
 
-@pytest.mark.parametrize("axis", [1, 2, 3])
+@together("axis", [1, 2, 3])
 def test_top_behind_a_convolution(axis):
     text = f"a = Conv (x, w) y, i = TopK <axis = {axis}> (a, k)"
     check_text(text, {"x": random(2, 2, 5, 6)}, {"w": random(3, 2, 2, 2), "k": np.array([2])}, outputs=["y", "i"])
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@together("dtype", ["int32", "int64"])
 def test_the_mean_of_integers_is_exact(dtype):
     large = 2**24 + 1 if dtype == "int32" else 2**40 + 1
     x = np.array([[large, large + 2, large], [-3, -4, -4], [5, 5, 6]], dtype)
@@ -168,6 +168,6 @@ def test_noop_says_nothing_where_there_are_axes():
     check("ReduceMean", {"x": x}, {"axes": np.array([1])}, keepdims=0, noop_with_empty_axes=1)
 
 
-@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMean", "ReduceLogSum", "ReduceSumSquare", "ReduceL1"])
+@together("operator", ["ReduceMax", "ReduceMean", "ReduceLogSum", "ReduceSumSquare", "ReduceL1"])
 def test_without_axes_nothing_is_reduced_whatever_keepdims_says(operator):
     check(operator, {"x": random(2, 3, low=0.5)}, opset=18, noop_with_empty_axes=1, keepdims=0)

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from onnx_cases import check, layers_of, random
+from onnx_cases import check, layers_of, random, together
 
 from conrepair.formats.importer.interpolation import Axis, coordinates, cubic, linear, nearest, weights
 from conrepair.ground.runtime.errors import ConversionError
@@ -28,8 +28,8 @@ def resized(x, scales=None, sizes=None, roi=None, opset=21, **attributes):
     return check("Resize", {"x": x}, constants, inputs=names, opset=opset, **attributes)
 
 
-@pytest.mark.parametrize("mode", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
-@pytest.mark.parametrize("where", COORDINATES)
+@together("mode", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+@together("where", COORDINATES)
 def test_nearest(where, mode):
     for scales in WHOLE if where == "align_corners" else SCALES:
         resized(IMAGE["x"], [1, 1, *scales], coordinate_transformation_mode=where, nearest_mode=mode)
@@ -42,41 +42,41 @@ def test_corners_of_fractional_sizes_are_refused(mode):
         resized(IMAGE["x"], [1, 1, 0.7, 1], coordinate_transformation_mode="align_corners", mode=mode)
 
 
-@pytest.mark.parametrize("where", COORDINATES)
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@together("where", COORDINATES)
+@together("mode", ["nearest", "linear", "cubic"])
 def test_sizes(mode, where):
     for sizes in SIZES:
         resized(IMAGE["x"], sizes=[2, 3, *sizes], coordinate_transformation_mode=where, mode=mode)
 
 
-@pytest.mark.parametrize("where", COORDINATES)
-@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@together("where", COORDINATES)
+@together("mode", ["linear", "cubic"])
 def test_interpolated(mode, where):
     for scales in WHOLE if where == "align_corners" else SCALES:
         resized(IMAGE["x"], [1, 1, *scales], coordinate_transformation_mode=where, mode=mode)
 
 
-@pytest.mark.parametrize("attributes", [{"cubic_coeff_a": -0.5}, {"exclude_outside": 1}], ids=str)
+@together("attributes", [{"cubic_coeff_a": -0.5}, {"exclude_outside": 1}], ids=str)
 def test_cubic_attributes(attributes):
     for scales in SCALES:
         resized(IMAGE["x"], [1, 1, *scales], mode="cubic", **attributes)
 
 
-@pytest.mark.parametrize("attributes", [{"nearest_mode": "floor"}, {"cubic_coeff_a": -0.5}], ids=str)
+@together("attributes", [{"nearest_mode": "floor"}, {"cubic_coeff_a": -0.5}], ids=str)
 def test_attributes_of_other_modes_change_nothing(attributes):
     """PyTorch's exporter writes nearest_mode for bilinear interpolation too."""
     for scales in SCALES:
         resized(IMAGE["x"], [1, 1, *scales], mode="linear", **attributes)
 
 
-@pytest.mark.parametrize("exclude", [0, 1])
-@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@together("exclude", [0, 1])
+@together("mode", ["linear", "cubic"])
 def test_antialias(mode, exclude):
     for scales in SCALES:
         resized(IMAGE["x"], [1, 1, *scales], mode=mode, antialias=1, exclude_outside=exclude)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@together("mode", ["nearest", "linear", "cubic"])
 def test_region_of_interest(mode):
     region = [0, 0, 0.2, 0.1, 1, 1, 0.9, 1.3]
     for sizes in [(3, 11), (1, 4), (6, 8)]:
@@ -98,14 +98,14 @@ def test_a_region_of_an_axis_that_keeps_its_size_is_refused():
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", ["stretch", "not_larger", "not_smaller"])
+@together("policy", ["stretch", "not_larger", "not_smaller"])
 def test_axes_and_aspect_ratio(policy):
     for axes, sizes in [([2, 3], (8, 8)), ([3, 2], (9, 4)), ([3], (3,))]:
         resized(IMAGE["x"], sizes=sizes, axes=axes, keep_aspect_ratio_policy=policy)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear"])
-@pytest.mark.parametrize("opset", [10, 11, 13, 18, 19])
+@together("mode", ["nearest", "linear"])
+@together("opset", [10, 11, 13, 18, 19])
 def test_opsets(opset, mode):
     for scales in [(2, 2), (0.6, 1.5)]:
         if opset > 10:
@@ -114,15 +114,15 @@ def test_opsets(opset, mode):
             check("Resize", IMAGE, {"scales": np.float32([1, 1, *scales])}, mode=mode, opset=opset)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear"])
-@pytest.mark.parametrize("scales", [(2.0, 3.0), (1.5, 2.0)])
+@together("mode", ["nearest", "linear"])
+@together("scales", [(2.0, 3.0), (1.5, 2.0)])
 def test_upsample(scales, mode):
     check("Upsample", IMAGE, {"scales": np.float32([1, 1, *scales])}, mode=mode, opset=9)
     check("Upsample", IMAGE, mode=mode, opset=7, scales=[1.0, 1.0, *scales])
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear"])
-@pytest.mark.parametrize("shape", [(2, 3, 7), (1, 2, 3, 4, 5)])
+@together("mode", ["nearest", "linear"])
+@together("shape", [(2, 3, 7), (1, 2, 3, 4, 5)])
 def test_one_and_three_axes(shape, mode):
     for factor in (2, 1.5):
         resized(random(*shape), [1, 1, *[factor] * (len(shape) - 2)], mode=mode)
@@ -132,7 +132,7 @@ def test_batch_and_channels_can_be_resized():
     resized(IMAGE["x"], [2, 1.5, 1, 2], coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+@together("dtype", ["uint8", "int8", "int32"])
 def test_integers_are_copied(dtype):
     resized(random(1, 2, 4, 5, dtype=dtype, low=-90, high=90), [1, 1, 2, 1.6], nearest_mode="floor")
 

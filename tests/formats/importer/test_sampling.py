@@ -2,7 +2,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
-from onnx_cases import check, imported, node_model, random, run_keras, run_onnx
+from onnx_cases import check, imported, node_model, random, run_keras, run_onnx, together
 
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -10,20 +10,20 @@ IMAGE = random(2, 3, 5, 6)
 GRID = random(2, 4, 7, 2, low=-1.6, high=1.6)
 
 
-@pytest.mark.parametrize("align", [0, 1])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+@together("align", [0, 1])
+@together("padding", ["zeros", "border", "reflection"])
+@together("mode", ["linear", "nearest", "cubic"])
 def test_grid_sample(mode, padding, align):
     check("GridSample", {"x": IMAGE, "g": GRID}, mode=mode, padding_mode=padding, align_corners=align, opset=20)
 
 
-@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@together("mode", ["bilinear", "nearest", "bicubic"])
 def test_grid_sample_of_opset_16(mode):
     check("GridSample", {"x": IMAGE, "g": GRID}, mode=mode, opset=16)
 
 
-@pytest.mark.parametrize("mode", ["linear", "nearest"])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@together("mode", ["linear", "nearest"])
+@together("padding", ["zeros", "border", "reflection"])
 def test_grid_sample_of_volumes(mode, padding):
     feeds = {"x": random(2, 2, 3, 4, 5), "g": random(2, 2, 3, 4, 3, low=-1.5, high=1.5)}
     check("GridSample", feeds, mode=mode, padding_mode=padding, opset=20)
@@ -35,8 +35,8 @@ def test_grid_sample_of_open_batch_and_constant_grid():
     check("GridSample", {"x": IMAGE}, {"g": GRID}, opset=20)
 
 
-@pytest.mark.parametrize("mode", ["avg", "max"])
-@pytest.mark.parametrize("where", ["half_pixel", "output_half_pixel"])
+@together("mode", ["avg", "max"])
+@together("where", ["half_pixel", "output_half_pixel"])
 def test_regions(mode, where):
     regions = np.float32([[0, 0, 9, 9], [2, 3, 8.5, 6], [4, 1, 4.2, 1.1], [-3, -2, 12, 14.3], [5, 5, 40, 40]])
     feeds = {"x": random(2, 3, 8, 9), "r": regions, "b": np.array([0, 1, 1, 0, 1])}
@@ -57,12 +57,12 @@ def test_regions_with_samples_by_size_are_refused():
         check("RoiAlign", {"x": IMAGE, "r": np.float32([[0, 0, 3, 3]]), "b": np.array([0])})
 
 
-@pytest.mark.parametrize(
+@together(
     "attributes",
     [{}, {"pads": [1, 1, 1, 1]}, {"strides": [2, 1], "pads": [1, 0, 1, 2]}, {"dilations": [2, 1]}],
     ids=str,
 )
-@pytest.mark.parametrize(("groups", "shifted"), [(1, 1), (2, 1), (1, 2), (2, 4)])
+@together(("groups", "shifted"), [(1, 1), (2, 1), (1, 2), (2, 4)])
 def test_deformable_convolution(attributes, groups, shifted):
     strides, dilations = attributes.get("strides", [1, 1]), attributes.get("dilations", [1, 1])
     pads, extent = attributes.get("pads", [0] * 4), (3, 2)
@@ -83,7 +83,7 @@ def test_deformable_convolution(attributes, groups, shifted):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@together(
     "attributes",
     [{}, {"pads": [1, 0, 1, 2]}, {"strides": [2, 3]}, {"dilations": [2, 1], "pads": [0, 1, 0, 1]}],
     ids=str,

@@ -1,6 +1,5 @@
 import numpy as np
-import pytest
-from onnx_cases import check, imported, layers_of, node_model, random
+from onnx_cases import check, imported, layers_of, node_model, random, together
 
 DATA = random(3, 4, 5)
 REDUCTIONS = ["none", "add", "mul", "min", "max"]
@@ -10,7 +9,7 @@ def indices(*shape, high, low=None, seed=1):
     return np.random.default_rng(seed).integers(-high if low is None else low, high, shape)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@together("axis", [0, 1, 2, -1])
 def test_gather_elements(axis):
     places = indices(2, 4, 3, high=3)
     check("GatherElements", {"x": DATA, "i": places}, axis=axis)
@@ -18,18 +17,18 @@ def test_gather_elements(axis):
     check("GatherElements", {"i": places}, {"x": DATA}, inputs=["x", "i"], axis=axis)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool", "float16", "float64"])
+@together("dtype", ["int32", "int64", "uint8", "bool", "float16", "float64"])
 def test_gather_elements_of_other_types(dtype):
     check("GatherElements", {"x": random(3, 4, dtype=dtype), "i": indices(3, 2, high=4)}, axis=1)
 
 
-@pytest.mark.parametrize("axis", [0, 1])
+@together("axis", [0, 1])
 def test_gather_elements_of_open_batch(axis):
     feeds = {"x": DATA, "i": indices(3, 4, 5, high=3)}
     check("GatherElements", feeds, axis=axis, symbolic={"x": ["n", 4, 5], "i": ["n", 4, 5]})
 
 
-@pytest.mark.parametrize(
+@together(
     ("shape", "high", "batch"),
     [((2, 1), 3, 0), ((2, 6, 2), 3, 0), ((3,), 3, 0), ((3, 2, 1), 4, 1), ((3, 2), 4, 1), ((3, 4, 2, 1), 5, 2)],
 )
@@ -46,8 +45,8 @@ def test_gather_nd_of_open_batch():
     check("GatherND", feeds, symbolic={"x": ["n", 4, 5], "i": ["m", 2]})
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@together("reduction", REDUCTIONS)
+@together("axis", [0, 1, -1])
 def test_scatter_elements(axis, reduction):
     places = indices(2, 4, 3, high=3)
     if reduction == "none":  # which of several updates of one cell stays isn't defined
@@ -56,7 +55,7 @@ def test_scatter_elements(axis, reduction):
     check("ScatterElements", feeds, axis=axis, reduction=reduction)
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@together("reduction", REDUCTIONS)
 def test_scatter_elements_with_constants(reduction):
     places, updates = np.array([[0, -1], [2, 0]]), random(2, 2)
     for opset in (18, 21):
@@ -88,8 +87,8 @@ def test_scatter():
     check("Scatter", feeds, axis=1, opset=9)
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize(
+@together("reduction", REDUCTIONS)
+@together(
     "places",
     [[[2], [0]], [[[2, 1], [0, -4]], [[1, 0], [0, 3]]], [[2, 1, 0], [0, -1, -2]]],
     ids=["rows", "grid", "cells"],
@@ -101,13 +100,13 @@ def test_scatter_nd(places, reduction):
     check("ScatterND", {"x": DATA, "u": updates}, {"i": places}, inputs=["x", "i", "u"], reduction=reduction)
 
 
-@pytest.mark.parametrize("reduction", ["add", "mul", "min", "max"])
+@together("reduction", ["add", "mul", "min", "max"])
 def test_scatter_nd_to_one_cell_twice(reduction):
     feeds = {"x": DATA, "i": np.array([[1], [1], [-2]]), "u": random(3, 4, 5, seed=3)}
     check("ScatterND", feeds, reduction=reduction)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "bool", "float64"])
+@together("dtype", ["int32", "int64", "bool", "float64"])
 def test_scatter_of_other_types(dtype):
     feeds = {"x": random(3, 4, dtype=dtype), "i": np.array([[2], [0]]), "u": random(2, 4, dtype=dtype, seed=3)}
     check("ScatterND", feeds)
@@ -118,7 +117,7 @@ def test_scatter_nd_of_open_batch():
     check("ScatterND", feeds, symbolic={"x": ["n", 4, 5]})
 
 
-@pytest.mark.parametrize(("time", "batch"), [(0, 1), (1, 0)])
+@together(("time", "batch"), [(0, 1), (1, 0)])
 def test_reverse_sequence(time, batch):
     x, lengths = random(4, 4, 3), np.array([1, 4, 2, 3])
     check("ReverseSequence", {"x": x, "n": lengths}, time_axis=time, batch_axis=batch)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx_cases import check, check_text, imported, layers_of, random, text_model
+from onnx_cases import check, check_text, imported, layers_of, random, text_model, together
 
 from conrepair.formats.importer.operators.shape import regrouped
 from conrepair.ground.runtime.errors import ConversionError
@@ -21,15 +21,13 @@ def numbers(**values):
 # --- Shape, Size ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "attributes", [{}, {"start": 1}, {"end": -1}, {"start": -2, "end": 9}, {"start": 2, "end": 1}]
-)
-@pytest.mark.parametrize("symbolic", [None, {"x": ["n", 3, "m"]}], ids=["known", "open"])
+@together("attributes", [{}, {"start": 1}, {"end": -1}, {"start": -2, "end": 9}, {"start": 2, "end": 1}])
+@together("symbolic", [None, {"x": ["n", 3, "m"]}], ids=["known", "open"])
 def test_shape(attributes, symbolic):
     check("Shape", {"x": random(2, 3, 4)}, symbolic=symbolic, **attributes)
 
 
-@pytest.mark.parametrize("symbolic", [None, {"x": ["n", 3, "m"]}], ids=["known", "open"])
+@together("symbolic", [None, {"x": ["n", 3, "m"]}], ids=["known", "open"])
 def test_size(symbolic):
     check("Size", {"x": random(2, 3, 4)}, symbolic=symbolic)
 
@@ -41,8 +39,8 @@ def test_shape_behind_a_convolution():
 # --- Transpose -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("perm", [None, [0, 1, 2], [2, 0, 1], [1, 0, 2]], ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@together("perm", [None, [0, 1, 2], [2, 0, 1], [1, 0, 2]], ids=str)
+@together("dtype", ["float32", "int64", "bool"])
 def test_transpose(perm, dtype):
     check("Transpose", {"x": random(2, 3, 4, dtype=dtype)}, **({} if perm is None else {"perm": perm}))
 
@@ -55,7 +53,7 @@ def test_transposes_cancel():
 # --- Reshape -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@together(
     "target",
     [[2, 12], [24], [4, 6], [-1, 4], [0, -1], [0, 0, 2, 2], [1, 2, 1, 3, 4, 1], [3, 2, 4], [2, 3, 4]],
     ids=str,
@@ -75,7 +73,7 @@ def test_reshape_with_open_batch(target):
     assert network.inputs[0].shape == (None, 3, 4)
 
 
-@pytest.mark.parametrize("target", [[-1, 4], [0, 0, 2, 2], [0, -1], [0, -1, 2], [-1]], ids=str)
+@together("target", [[-1, 4], [0, 0, 2, 2], [0, -1], [0, -1, 2], [-1]], ids=str)
 def test_reshape_with_open_batch_and_sequence(target):
     check("Reshape", {"x": random(2, 3, 4)}, numbers(shape=target), symbolic={"x": ["n", "s", 4]})
 
@@ -87,14 +85,12 @@ def test_reshape_to_two_unknown_sizes_is_refused():
         imported(model)
 
 
-@pytest.mark.parametrize(
-    "target", [[2, -1], [0, 3, -1], [6, 4, 5], [2, 3, 2, 2, 5], [120], [0, 0, 0, 5, 1], [2, 12, 5]]
-)
+@together("target", [[2, -1], [0, 3, -1], [6, 4, 5], [2, 3, 2, 2, 5], [120], [0, 0, 0, 5, 1], [2, 12, 5]])
 def test_reshape_behind_a_convolution(target):
     check_text("a = Conv (x, w) y = Reshape (a, t)", IMAGE, CONV | numbers(t=target))
 
 
-@pytest.mark.parametrize("target", [[0, -1], [0, 3, -1], [0, 3, 20], [0, 3, 2, 2, 5], [-1, 60]])
+@together("target", [[0, -1], [0, 3, -1], [0, 3, 20], [0, 3, 2, 2, 5], [-1, 60]])
 def test_reshape_behind_a_convolution_with_open_batch(target):
     check_text("a = Conv (x, w) y = Reshape (a, t)", IMAGE, CONV | numbers(t=target), symbolic={"x": ["n", 2, 5, 6]})
 
@@ -118,7 +114,7 @@ HEADS = """d = Shape (x) b = Gather (d, zero) s = Gather (d, one)
     o = Transpose <perm = [0, 2, 1, 3]> (v) u = Concat <axis = 0> (b1, s1, eight) y = Reshape (o, u)"""
 
 
-@pytest.mark.parametrize("shape", [["n", "s", 8], ["n", 5, 8], [2, "s", 8], [2, 5, 8]], ids=str)
+@together("shape", [["n", "s", 8], ["n", 5, 8], [2, "s", 8], [2, 5, 8]], ids=str)
 def test_heads_of_attention(shape):
     constants = numbers(zero=0, one=1, zeros=[0], four=[4], two=[2], eight=[8])
     check_text(HEADS, {"x": random(2, 5, 8)}, constants, symbolic={"x": shape})
@@ -139,13 +135,13 @@ def test_flatten_by_computed_sizes():
     check_text(text, {"x": random(2, 3, 4, 5)}, constants, symbolic={"x": ["n", 3, 4, 5]})
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, 3, 4, -1])
+@together("axis", [0, 1, 2, 3, 4, -1])
 def test_flatten(axis):
     check("Flatten", {"x": random(2, 3, 4, 5)}, axis=axis)
     check("Flatten", {"x": random(2, 3, 4, 5)}, axis=axis, symbolic={"x": ["n", 3, 4, 5]})
 
 
-@pytest.mark.parametrize("axis", [1, 2, 3])
+@together("axis", [1, 2, 3])
 def test_flatten_behind_a_convolution(axis):
     check_text(f"a = Conv (x, w) y = Flatten <axis = {axis}> (a)", IMAGE, CONV)
 
@@ -153,39 +149,39 @@ def test_flatten_behind_a_convolution(axis):
 # --- Squeeze, Unsqueeze, Expand ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axes", [None, [0], [-2], [0, 2]], ids=str)
+@together("axes", [None, [0], [-2], [0, 2]], ids=str)
 def test_squeeze(axes):
     x, attributes = {"x": random(1, 3, 1, 4)}, {} if axes is None else {"axes": axes}
     check("Squeeze", x, opset=11, **attributes)
     check("Squeeze", x, numbers(**attributes), opset=13)
 
 
-@pytest.mark.parametrize("axes", [[0], [-1], [1, 3], [3, 0], [-1, 0], [-4, -1]], ids=str)
+@together("axes", [[0], [-1], [1, 3], [3, 0], [-1, 0], [-4, -1]], ids=str)
 def test_unsqueeze(axes):
     check("Unsqueeze", {"x": random(2, 3)}, opset=11, axes=axes)
     check("Unsqueeze", {"x": random(2, 3)}, numbers(axes=axes), opset=13, symbolic={"x": ["n", 3]})
 
 
-@pytest.mark.parametrize("text", ["y = Squeeze (p, axes)", "q = Squeeze (p, axes) y = Unsqueeze (q, back)"])
+@together("text", ["y = Squeeze (p, axes)", "q = Squeeze (p, axes) y = Unsqueeze (q, back)"])
 def test_pooled_images_are_squeezed(text):
     text = f"a = Conv (x, w) p = GlobalAveragePool (a) {text}"
     check_text(text, IMAGE, CONV | numbers(axes=[2, 3], back=[0, 3]), symbolic=OPEN)
 
 
-@pytest.mark.parametrize("target", [[2, 3, 4], [3, 4], [1, 1, 1], [5, 2, 3, 4], [2, 3, 1]], ids=str)
+@together("target", [[2, 3, 4], [3, 4], [1, 1, 1], [5, 2, 3, 4], [2, 3, 1]], ids=str)
 def test_expand(target):
     check("Expand", {"x": random(3, 1)}, numbers(shape=target))
     check("Expand", {"x": random(2, 1, 4)}, numbers(shape=[2, 3, 1]))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "float16"])
+@together("dtype", ["float32", "int64", "bool", "float16"])
 def test_expand_to_an_open_batch(dtype):
     text = "d = Shape (x) t = Concat <axis = 0> (d, two) y = Expand (c, t)"
     feeds, constants = {"x": random(3, 4)}, numbers(two=[2]) | {"c": random(4, 1, dtype=dtype)}
     check_text(text, feeds, constants, symbolic={"x": ["n", "m"]} if dtype == "int64" else {"x": ["n", 4]})
 
 
-@pytest.mark.parametrize("batch", [1, 5])
+@together("batch", [1, 5])
 def test_expand_of_an_open_size_that_may_be_one(batch):
     feeds = {"x": random(batch, 3)}
     check("Expand", feeds, numbers(shape=[5, 3]), symbolic={"x": ["n", 3]})
@@ -206,7 +202,7 @@ def test_range_of_known_numbers():
     check_text(text, {"x": random(3, dtype="int64")}, numbers(start=2, limit=8, delta=2))
 
 
-@pytest.mark.parametrize("start", [0, 3, -2])
+@together("start", [0, 3, -2])
 def test_range_over_an_open_sequence(start):
     text = """d = Shape (x) s = Gather (d, one) l = Add (s, start) r = Range (start, l, one) y = Gather (table, r)"""
     constants = numbers(one=1, start=start) | {"table": random(30, 4)}
@@ -222,13 +218,13 @@ def test_range_with_steps_over_an_open_sequence_is_refused():
         imported(text_model(text, {"x": random(2, 5)}, numbers(zero=0, one=1, two=2), symbolic={"x": ["n", "s"]}))
 
 
-@pytest.mark.parametrize("value", ["", "<value = int64[1] {7}>", "<value = bool[1] {1}>", "<value = float[1] {1}>"])
-@pytest.mark.parametrize("symbolic", [None, {"x": ["n", 4]}, {"x": ["n", "m"]}], ids=["known", "batch", "open"])
+@together("value", ["", "<value = int64[1] {7}>", "<value = bool[1] {1}>", "<value = float[1] {1}>"])
+@together("symbolic", [None, {"x": ["n", 4]}, {"x": ["n", "m"]}], ids=["known", "batch", "open"])
 def test_constant_of_shape(value, symbolic):
     check_text(f"d = Shape (x) y = ConstantOfShape {value} (d)", {"x": random(3, 4)}, symbolic=symbolic)
 
 
-@pytest.mark.parametrize("attributes", [{}, {"k": 1}, {"k": -2, "dtype": 7}], ids=str)
+@together("attributes", [{}, {"k": 1}, {"k": -2, "dtype": 7}], ids=str)
 def test_eye_like(attributes):
     check("EyeLike", {"x": random(3, 5)}, **attributes)
 

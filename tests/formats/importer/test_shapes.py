@@ -1,8 +1,7 @@
 """Arithmetic with sizes that are known by name."""
 
 import numpy as np
-import pytest
-from onnx_cases import check_text, random
+from onnx_cases import check_text, random, together
 
 X = {"x": random(2, 3, 5)}
 OPEN = {"x": ["n", 3, "s"]}
@@ -12,7 +11,7 @@ def numbers(**values):
     return {name: np.array(value, np.int64) for name, value in values.items()}
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "constants"),
     [
         ("y = Add (d, c)", numbers(c=[1, 2, 3])),
@@ -65,7 +64,7 @@ def test_sizes_reduced_to_the_largest_of_three():
     check_text(text, {"x": random(7, 3, 5)}, constants, symbolic=OPEN)
 
 
-@pytest.mark.parametrize("size", [4, 5])
+@together("size", [4, 5])
 def test_halved_sizes(size):
     for text in ("y = Div (d, two)", "a = Add (d, two) y = Div (a, two)"):
         check_text(f"d = Shape (x) {text}", {"x": random(2, size)}, numbers(two=2), symbolic={"x": ["n", "s"]})

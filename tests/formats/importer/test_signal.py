@@ -1,23 +1,23 @@
 import numpy as np
 import onnx
 import pytest
-from onnx_cases import check, imported, layers_of, node_model, random, run_keras
+from onnx_cases import check, imported, layers_of, node_model, random, run_keras, together
 
 from conrepair.ground.runtime.errors import ConversionError
 
 REAL, COMPLEX = random(2, 9, 6, 1), random(2, 9, 6, 2)
 
 
-@pytest.mark.parametrize("axis", [1, 2, -2, -3])
-@pytest.mark.parametrize("attributes", [{}, {"onesided": 1}], ids=str)
+@together("axis", [1, 2, -2, -3])
+@together("attributes", [{}, {"onesided": 1}], ids=str)
 def test_fourier_of_real_numbers(attributes, axis):
     constants = {"axis": np.int64(axis)}
     check("DFT", {"x": REAL}, constants, inputs=["x", "", "axis"], opset=20, **attributes)
     check("DFT", {"x": REAL}, opset=17, axis=axis % 4, **attributes)
 
 
-@pytest.mark.parametrize("inverse", [0, 1])
-@pytest.mark.parametrize("length", [None, 4, 16])
+@together("inverse", [0, 1])
+@together("length", [None, 4, 16])
 def test_fourier_of_complex_numbers(inverse, length):
     constants = {} if length is None else {"n": np.int64(length)}
     check("DFT", {"x": COMPLEX}, constants, opset=20, inverse=inverse, symbolic={"x": ["n", 9, 6, 2]})
@@ -83,7 +83,7 @@ def test_bits(source, target):
     np.testing.assert_array_equal(run_keras(network, {"x": x})[0], x.view(target))
 
 
-@pytest.mark.parametrize("constant", [(), ("signal",)])
+@together("constant", [(), ("signal",)])
 def test_short_time_transform_with_a_window_that_is_computed(constant):
     arrays = {"signal": random(2, 20, 1), "window": random(8, seed=1)}
     feeds = {name: array for name, array in arrays.items() if name not in constant}

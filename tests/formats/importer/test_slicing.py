@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx_cases import check, check_text, imported, layers_of, node_model, random
+from onnx_cases import check, check_text, imported, layers_of, node_model, random, together
 
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -28,14 +28,14 @@ SLICES = [
 ]
 
 
-@pytest.mark.parametrize("parameters", SLICES, ids=str)
+@together("parameters", SLICES, ids=str)
 def test_slice(parameters):
     x = {"x": random(5, 6, 7)}
     check("Slice", x, opset=9, **parameters)
     check("Slice", x, numbers(**parameters), opset=13)
 
 
-@pytest.mark.parametrize(
+@together(
     ("start", "end", "step"),
     [(0, FAR, 2), (1, 6, 3), (-1, -FAR, -1), (5, 1, -2), (FAR, -FAR, -1), (-1, -100, -3), (4, -7, -1), (3, 0, -1),
      (100, 0, -1), (-2, 1, -1), (0, -(2**63), -1)],
@@ -45,12 +45,12 @@ def test_slice_with_steps(start, end, step):
     check("Slice", {"x": random(6, 7)}, numbers(starts=[start], ends=[end], axes=[0], steps=[step]))
 
 
-@pytest.mark.parametrize("dtype", ["int64", "bool", "float16", "uint8"])
+@together("dtype", ["int64", "bool", "float16", "uint8"])
 def test_slice_of_other_types(dtype):
     check("Slice", {"x": random(5, 6, dtype=dtype)}, numbers(starts=[1], ends=[3]))
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, 3, -3])
+@together("axis", [0, 1, 2, 3, -3])
 def test_slice_behind_a_convolution(axis):
     text = "a = Conv (x, w) y = Slice (a, starts, ends, axes)"
     check_text(text, IMAGE, CONV | numbers(starts=[1], ends=[FAR], axes=[axis]), symbolic={"x": ["n", 2, "h", "w"]})
@@ -62,9 +62,7 @@ def test_slice_of_everything_is_nothing():
     assert layers_of(network) == ["Relu"]
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "step"), [(1, FAR, 1), (0, 2, 1), (-2, FAR, 1), (0, -1, 1), (0, FAR, 2), (-1, -FAR, -1)]
-)
+@together(("start", "end", "step"), [(1, FAR, 1), (0, 2, 1), (-2, FAR, 1), (0, -1, 1), (0, FAR, 2), (-1, -FAR, -1)])
 def test_sizes_behind_a_slice_of_an_open_axis(start, end, step):
     """The batch that is left isn't the batch of the input."""
     text = "a = Slice (x, starts, ends, axes, steps) s = Shape (a) b = Expand (one, s) y = Add (b, a)"
@@ -125,14 +123,14 @@ def test_positions_up_to_an_open_sequence(dtype):
 # --- Gather --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, -1])
-@pytest.mark.parametrize("indices", [2, [0], [2, 0, -1], [[0, 1], [-2, 2]], -1], ids=str)
+@together("axis", [0, 1, 2, -1])
+@together("indices", [2, [0], [2, 0, -1], [[0, 1], [-2, 2]], -1], ids=str)
 def test_gather(axis, indices):
     check("Gather", {"x": random(3, 4, 5)}, numbers(indices=indices), axis=axis)
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@together("axis", [0, 1])
+@together("dtype", ["int32", "int64"])
 def test_gather_by_tensors(axis, dtype):
     check("Gather", {"x": random(3, 4, 5), "indices": np.array([[0, -1], [2, 1]], dtype)}, axis=axis)
 
@@ -150,7 +148,7 @@ def test_embedding_counts_from_behind():
     check("Gather", feeds, {"table": random(11, 4)}, inputs=["table", "i"])
 
 
-@pytest.mark.parametrize("table", [(11,), (5, 11, 2)])
+@together("table", [(11,), (5, 11, 2)])
 def test_gather_from_other_tables(table):
     feeds = {"i": np.array([[0, 4], [2, -1]])}
     check(
@@ -162,13 +160,13 @@ def test_gather_from_other_tables(table):
     )
 
 
-@pytest.mark.parametrize("dtype", ["int64", "bool", "float64"])
+@together("dtype", ["int64", "bool", "float64"])
 def test_gather_from_tables_of_other_types(dtype):
     check("Gather", {"i": np.array([1, 3])}, {"table": random(7, 3, dtype=dtype)}, inputs=["table", "i"])
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, 3])
-@pytest.mark.parametrize("indices", [1, [1, 0]], ids=str)
+@together("axis", [0, 1, 2, 3])
+@together("indices", [1, [1, 0]], ids=str)
 def test_gather_behind_a_convolution(axis, indices):
     text = f"a = Conv (x, w) y = Gather <axis = {axis}> (a, i)"
     check_text(text, IMAGE, CONV | numbers(i=indices), symbolic={"x": ["n", 2, "h", "w"]})
@@ -177,7 +175,7 @@ def test_gather_behind_a_convolution(axis, indices):
 # --- Concat, Split, Tile -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@together("axis", [0, 1, 2, -1])
 def test_concat(axis):
     shapes = [[2, 3, 4], [2, 3, 4], [2, 3, 4]]
     for index, shape in enumerate(shapes):
@@ -190,13 +188,13 @@ def test_concat_of_one_and_with_a_constant():
     check("Concat", {"x": random(2, 3)}, {"c": random(2, 1)}, axis=1)
 
 
-@pytest.mark.parametrize("dtype", ["int64", "bool", "float16"])
+@together("dtype", ["int64", "bool", "float16"])
 def test_concat_of_other_types(dtype):
     check("Concat", {"a": random(2, 3, dtype=dtype), "b": random(2, 1, dtype=dtype)}, axis=1)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, 3, -2])
-@pytest.mark.parametrize("order", ["a, b", "b, a", "b, b, a"])
+@together("axis", [0, 1, 2, 3, -2])
+@together("order", ["a, b", "b, a", "b, b, a"])
 def test_concat_behind_a_convolution(axis, order):
     shape = [2, 3, 4, 5]
     shape[axis] = 2
@@ -217,7 +215,7 @@ def test_sizes_behind_a_concat_of_open_axes():
     check_text(text, feeds, constants, outputs=["y", "s"], symbolic={"x": ["n", 3], "z": ["m", 3]})
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@together("axis", [0, 1, -1])
 def test_split(axis):
     x = {"x": random(6, 6, 6)}
     check("Split", x, opset=11, outputs=3, axis=axis)
@@ -236,7 +234,7 @@ def test_split_of_which_only_some_parts_are_used():
         check_text(f"a, b, c = Split <axis = 1> (x) y = Relu ({used})", {"x": random(2, 6)}, opset=13)
 
 
-@pytest.mark.parametrize("axis", [1, 2, 3])
+@together("axis", [1, 2, 3])
 def test_split_behind_a_convolution(axis):
     size = (2, 3, 4, 5)[axis]
     text = f"a = Conv (x, w) y, z = Split <axis = {axis}> (a, parts)"
@@ -248,7 +246,7 @@ def test_split_of_an_open_axis_is_refused():
         imported(node_model("Split", {"x": random(4, 3)}, opset=13, outputs=2, symbolic={"x": ["n", 3]}))
 
 
-@pytest.mark.parametrize("repeats", [[1, 1], [2, 3], [1, 4]])
+@together("repeats", [[1, 1], [2, 3], [1, 4]])
 def test_tile(repeats):
     check("Tile", {"x": random(2, 3)}, numbers(repeats=repeats))
     check("Tile", {"x": random(2, 3)}, numbers(repeats=repeats), symbolic={"x": ["n", 3]})
@@ -271,8 +269,8 @@ def test_tile_behind_a_convolution():
 # --- Pad -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
-@pytest.mark.parametrize("pads", [[0, 1, 2, 0, 2, 1], [0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 2]], ids=str)
+@together("mode", ["constant", "reflect", "edge"])
+@together("pads", [[0, 1, 2, 0, 2, 1], [0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 2]], ids=str)
 def test_pad(mode, pads):
     x = {"x": random(3, 4, 5)}
     check("Pad", x, opset=10, pads=pads, mode=mode)
@@ -283,8 +281,8 @@ def test_pad_around():
     check("Pad", {"x": random(3, 4)}, numbers(pads=[1, 2, 2, 3]), opset=19, mode="wrap")
 
 
-@pytest.mark.parametrize("pads", [[0, -1, 0, -2], [-1, 2, 0, -1], [1, -3, -2, 3]], ids=str)
-@pytest.mark.parametrize("mode", ["constant", "edge"])
+@together("pads", [[0, -1, 0, -2], [-1, 2, 0, -1], [1, -3, -2, 3]], ids=str)
+@together("mode", ["constant", "edge"])
 def test_negative_pads_cut_off(pads, mode):
     check("Pad", {"x": random(4, 5)}, numbers(pads=pads), mode=mode)
 
@@ -301,13 +299,13 @@ def test_pad_of_some_axes():
     check("Pad", feeds, constants | {"c": np.float32(3)}, inputs=["x", "pads", "c", "axes"])
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool", "float64"])
+@together("dtype", ["int32", "int64", "uint8", "bool", "float64"])
 def test_pad_of_other_types(dtype):
     check("Pad", {"x": random(3, 4, dtype=dtype)}, numbers(pads=[1, 0, 0, 2]) | {"c": np.array(1, dtype)})
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, 3])
-@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
+@together("axis", [0, 1, 2, 3])
+@together("mode", ["constant", "reflect", "edge"])
 def test_pad_behind_a_convolution(axis, mode):
     pads = [0] * 8
     pads[axis], pads[axis + 4] = 1, (0 if mode == "reflect" and axis == 0 else 1)
@@ -341,49 +339,49 @@ def test_any_pad(data):
 # --- DepthToSpace and others ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["DCR", "CRD"])
-@pytest.mark.parametrize("batch", [2, "n"])
+@together("mode", ["DCR", "CRD"])
+@together("batch", [2, "n"])
 def test_depth_to_space(mode, batch):
     feeds = {"x": random(2, 12, 3, 4)}
     check("DepthToSpace", feeds, blocksize=2, mode=mode, symbolic={"x": [batch, 12, 3, 4]})
     check("DepthToSpace", feeds, opset=10, blocksize=2)
 
 
-@pytest.mark.parametrize("batch", [2, "n"])
+@together("batch", [2, "n"])
 def test_space_to_depth(batch):
     check("SpaceToDepth", {"x": random(2, 3, 4, 6)}, blocksize=2, symbolic={"x": [batch, 3, 4, 6]})
 
 
-@pytest.mark.parametrize("upper", [0, 1])
-@pytest.mark.parametrize("k", [None, -2, 0, 1, 9])
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@together("upper", [0, 1])
+@together("k", [None, -2, 0, 1, 9])
+@together("dtype", ["float32", "int64", "bool"])
 def test_triangle(upper, k, dtype):
     feeds, constants = {"x": random(2, 4, 5, dtype=dtype)}, {} if k is None else {"k": np.int64(k)}
     check("Trilu", feeds, constants, upper=upper, symbolic={"x": ["n", 4, 5]})
 
 
-@pytest.mark.parametrize("upper", [0, 1])
-@pytest.mark.parametrize("k", [-1, 0, 1])
+@together("upper", [0, 1])
+@together("k", [-1, 0, 1])
 def test_triangle_of_open_sizes(upper, k):
     feeds, symbolic = {"x": random(2, 4, 5)}, {"x": ["n", "s", "t"]}
     check("Trilu", feeds, {"k": np.int64(k)}, upper=upper, symbolic=symbolic)
     check("Trilu", feeds, {"k": np.int64(k)}, upper=upper, symbolic={"x": [2, "s", 5]})
 
 
-@pytest.mark.parametrize("axis", [-1, 0, 1, -2])
-@pytest.mark.parametrize(("dtype", "depth"), [("int64", "int64"), ("int32", "int32"), ("float32", "float32")])
+@together("axis", [-1, 0, 1, -2])
+@together(("dtype", "depth"), [("int64", "int64"), ("int32", "int32"), ("float32", "float32")])
 def test_one_hot(axis, dtype, depth):
     indices = np.array([[0, 3, -1], [2, 7, -4]], dtype)
     check("OneHot", {"i": indices}, {"depth": np.array(4, depth), "values": np.float32([-1, 2.5])}, axis=axis)
 
 
-@pytest.mark.parametrize("dtype", ["int64", "float32"])
+@together("dtype", ["int64", "float32"])
 def test_one_hot_of_other_types(dtype):
     constants = {"depth": np.array([5]), "values": np.array([0, 1], dtype)}
     check("OneHot", {"i": np.array([0, 9, -9, 4])}, constants)
 
 
-@pytest.mark.parametrize("attributes", [{}, {"axis": 0}, {"axis": 1}, {"axis": -1}], ids=str)
+@together("attributes", [{}, {"axis": 0}, {"axis": 1}, {"axis": -1}], ids=str)
 def test_compress(attributes):
     condition = np.array([False, True, True]) if attributes else np.array([0, 1, 0, 1, 1], bool)
     check("Compress", {"x": random(3, 4)}, {"condition": condition}, **attributes)
@@ -396,7 +394,7 @@ def test_one_hot_with_values_that_are_computed():
           inputs=["indices", "depth", "values"])  # fmt: skip
 
 
-@pytest.mark.parametrize("pads", [[1, 0, 2, 3], [0, -1, 2, 1]])
+@together("pads", [[1, 0, 2, 3], [0, -1, 2, 1]])
 def test_padding_with_a_value_that_is_computed(pads):
     names = ["x", "pads", "fill"]
     check("Pad", {"x": random(3, 4), "fill": np.float32(7)}, {"pads": np.int64(pads)}, inputs=names)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import sympy
 from keras import ops
-from onnx_cases import check_text, imported, layers_of, random, text_model
+from onnx_cases import check_text, imported, layers_of, random, text_model, together
 
 from conrepair.formats.importer.values import ImportedTensor, channels_last, symbol
 from conrepair.formats.importer.workspace import Workspace
@@ -108,9 +108,7 @@ def test_a_size_that_no_tensor_has_is_refused():
         workspace().ones([symbol("m")], "float32")
 
 
-@pytest.mark.parametrize(
-    "text", ["y = Mul (d, d)", "a = Add (d, one) y = Mul (a, d)", "a = Sub (d, one) y = Mul (a, two)"]
-)
+@together("text", ["y = Mul (d, d)", "a = Add (d, one) y = Mul (a, d)", "a = Sub (d, one) y = Mul (a, two)"])
 def test_sizes_can_be_measured(text):
     constants = {"one": np.array(1), "two": np.array(2)}
     for batch in (1, 4):
