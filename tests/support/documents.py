@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
 
-from conrepair.application.report.saved import DOCUMENT, read_result
+import jsonschema
 
-__all__ = ["document", "localization_in", "localized_in", "repair_in", "rows_in"]
+from conrepair.application.report.saved import DOCUMENT, read_result
+from conrepair.application.report.schema import schema_of
+
+__all__ = ["document", "localization_in", "localized_in", "repair_in", "rows_in", "validator"]
+
+
+@functools.cache
+def validator(kind: str) -> jsonschema.Draft202012Validator:
+    """What documents of a kind are held to; `jsonschema.validate` looks at the schema itself each time."""
+    schema = schema_of(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
 
 
 def document(folder: Path | str) -> dict[str, Any]:

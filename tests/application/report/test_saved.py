@@ -11,11 +11,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import localizations
 import numpy as np
 import onnx
 import pytest
+from documents import validator
 from rich.console import Console
 
 import conrepair
@@ -25,7 +25,7 @@ from conrepair.application.report.folder import write_folder
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.results import Compared, Localized, Repaired
 from conrepair.application.report.saved import DOCUMENT, read_result, result_json
-from conrepair.application.report.schema import schema_of, schema_path, schema_text
+from conrepair.application.report.schema import schema_path, schema_text
 from conrepair.application.report.texts import texts_of
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.localization.ranking.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
@@ -53,13 +53,12 @@ def checked(folder: Path) -> dict[str, Any]:
         raise AssertionError(f"{constant} isn't JSON")
 
     document: dict[str, Any] = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"), parse_constant=refuse)
-    jsonschema.validate(document, json.loads(schema_path("result").read_text(encoding="utf-8")))
+    validator("result").validate(document)
     return document
 
 
 def test_the_schema_file_is_in_step_with_the_code() -> None:
     assert schema_path("result").read_text(encoding="utf-8") == schema_text("result"), "run `make schema`"
-    jsonschema.Draft202012Validator.check_schema(schema_of("result"))
 
 
 def test_a_localization_is_read_as_it_was(localized: tuple[Localized, Path]) -> None:
@@ -223,11 +222,9 @@ def test_numbers_that_json_lacks(tmp_path: Path) -> None:
     assert math.isnan(again.layers[0].introduced_cosine)
 
 
-@pytest.mark.parametrize("change", [{"kind": 5}, {"more": 1}, {"schema_version": 2}, {"rows": [{}]}], ids=str)
-def test_other_documents_do_not_fit_the_schema(change: dict[str, Any], localized: tuple[Localized, Path]) -> None:
-    document = checked(localized[1])
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document | change, schema_of("result"))
+def test_other_documents_do_not_fit_the_schema(localized: tuple[Localized, Path]) -> None:
+    document, changes = checked(localized[1]), [{"kind": 5}, {"more": 1}, {"schema_version": 2}, {"rows": [{}]}]
+    assert not any(validator("result").is_valid(document | change) for change in changes)
 
 
 def test_what_is_no_result_is_said_to_be_none(localized: tuple[Localized, Path], tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 
 # Of the npm package @microsoft/sarif-multitool-linux 5.7.0 (MIT), which has it from OASIS.
 SCHEMA = json.loads(Path(__file__).with_name("sarif-2.1.0.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 
 def every_outcome() -> AuditResult:
@@ -58,7 +59,7 @@ def cases(text: str) -> dict[str, ET.Element]:
 
 def sarif(text: str) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(text)
-    jsonschema.validate(value, SCHEMA)
+    VALIDATOR.validate(value)
     (run,) = value["runs"]
     rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
     assert {told["ruleId"] for told in run["results"]} <= rules
