@@ -65,16 +65,6 @@ def custom_tflite(folder: Path) -> Path:
     return tflite_with(folder, flex=False)
 
 
-_KERAS = """
-import sys, keras
-@keras.saving.register_keras_serializable("mine")
-class Twice(keras.layers.Layer):
-    def call(self, x): return 2 * x
-inner = keras.Sequential([keras.Input((3,)), Twice()])
-network = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), inner])
-for path in sys.argv[1:]: network.save(path)
-"""
-
 _TORCH = """
 import sys, torch
 @torch.library.custom_op("mine::twice", mutates_args=())
@@ -91,12 +81,28 @@ torch.jit.trace(Net(), example).save(sys.argv[2])
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of files that processes made that have what these need."""
+    """A folder of files that were made where there is what these need."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    for code, *names in ((_KERAS, "net.keras", "net.h5"), (_TORCH, "net.pt2", "net.pt")):
-        files = [str(folder / name) for name in names]
-        subprocess.run([sys.executable, "-c", code, *files], check=True, capture_output=True)
+    save_with_a_layer_of_its_own(folder / "net.keras", folder / "net.h5")
+    files = [str(folder / name) for name in ("net.pt2", "net.pt")]
+    subprocess.run([sys.executable, "-c", _TORCH, *files], check=True, capture_output=True)
     return folder
+
+
+def save_with_a_layer_of_its_own(*paths: Path) -> None:
+    """A Keras model with a layer that's registered while it's saved."""
+    import keras
+
+    class Twice(keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return 2 * x
+
+    keras.saving.register_keras_serializable("mine")(Twice)
+    inner = keras.Sequential([keras.Input((3,)), Twice()])
+    network = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), inner])
+    for path in paths:
+        network.save(path)
+    del keras.saving.get_custom_objects()["mine>Twice"]
 
 
 def custom_graph(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import signal
@@ -33,18 +34,27 @@ NAME = f"ort-all@{HERE}"
 IN_TVM = f"tvm-O2@{importlib.metadata.version('apache-tvm')}"
 
 
-@pytest.fixture(autouse=True)
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Environments whose Python finds what ours finds."""
-    monkeypatch.setattr(environments, "environments_folder", lambda: tmp_path / "environments")
-    monkeypatch.setattr(released, "_processes", {})
-    for name in (NAME, IN_TVM):
-        within = entry(name).within
-        assert within is not None
-        stand_in(within, tmp_path / "environments")
-    yield
-    for process in released._processes.values():
-        process.close()
+@pytest.fixture(autouse=True, scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Environments whose Python finds what ours finds; their processes stay, as they do outside tests."""
+    folder = tmp_path_factory.mktemp("environments")
+    with pytest.MonkeyPatch.context() as patch, none_running():
+        patch.setattr(environments, "environments_folder", lambda: folder)
+        for name in (NAME, IN_TVM):
+            within = entry(name).within
+            assert within is not None
+            stand_in(within, folder)
+        yield
+
+
+@contextlib.contextmanager
+def none_running() -> Iterator[None]:
+    """Begin without a process, and end those that were started."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(released, "_processes", {})
+        yield
+        for process in released._processes.values():
+            process.close()
 
 
 def case(text: str, **inputs: np.ndarray) -> Case:
@@ -66,6 +76,13 @@ def test_answers_are_those_of_the_library(tmp_path: Path) -> None:
     assert look(PRODUCT, asked.runs, asked.chosen, tmp_path).verdict == RIGHT
 
 
+@pytest.fixture
+def alone() -> Iterator[None]:
+    with none_running():
+        yield
+
+
+@pytest.mark.usefixtures("alone")
 def test_one_process_serves_all_models_by_turns(tmp_path: Path) -> None:
     asked = entry(NAME)
     other = case("g (float[2,2] a) => (float[2,2] y) { y = Neg(a) }", a=PRODUCT.inputs["a"])
@@ -160,6 +177,7 @@ def test_a_crash_costs_the_process_of_the_release_alone(tmp_path: Path) -> None:
     assert look(PRODUCT, asked.runs, asked.chosen, tmp_path).verdict == RIGHT, "another one was started"
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_copy_of_a_process_starts_its_own(tmp_path: Path) -> None:
     asked = entry(NAME)
     assert look(PRODUCT, asked.runs, asked.chosen, tmp_path).verdict == RIGHT
