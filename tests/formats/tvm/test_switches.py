@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import runpy
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +29,44 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return small.model_of("onnx", small.onnx_convnet(tmp_path_factory.mktemp("source") / "net.onnx"))
 
 
-def compiled(model: Model, options: dict[str, Any], folder: Path) -> tuple[dict[str, Any], Any]:
-    folder.mkdir()
-    record = BACKEND.compile(model, options, 2, folder)
-    runnable = BACKEND.load(model, options | {"build": {"path": str(folder)}})
-    return record, runnable.run({"image": small.images(2)})["probabilities"]
+@dataclass(frozen=True)
+class Built:
+    record: dict[str, Any]
+    answers: Any
+    folder: Path
 
 
-def test_one_application_is_left_out_and_the_others_keep_their_names(model: Model, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def built(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, Any]], Built]:
+    """Makes a build once, and runs it."""
+
+    @functools.cache
+    def made(words: str) -> Built:
+        options, folder = json.loads(words), tmp_path_factory.mktemp("build")
+        record = BACKEND.compile(model, options, 2, folder)
+        runnable = BACKEND.load(model, options | {"build": {"path": str(folder)}})
+        return Built(record, runnable.run({"image": small.images(2)})["probabilities"], folder)
+
+    return lambda options: made(json.dumps(options, sort_keys=True))
+
+
+Build = Callable[[dict[str, Any]], Built]
+
+
+def test_one_application_is_left_out_and_the_others_keep_their_names(built: Build) -> None:
     off = ["FuseOps#0", "s_tir.ThreadSync#1"]
-    record, answers = compiled(model, FAST, tmp_path / "all")
-    changed, same = compiled(model, without(FAST, off), tmp_path / "off")
+    whole, without_them = built(FAST), built(without(FAST, off))
+    record, changed = whole.record, without_them.record
     assert [name for name in record["applications"] if name not in off] == changed["applications"]
     assert "s_tir.ThreadSync#2" in changed["applications"]
     assert len(set(record["applications"])) == len(record["applications"])
     assert {pass_of(name) for name in record["applications"]} >= MANDATORY
     assert record["kernels"] < changed["kernels"]
-    assert small.relative_l2(answers, same) < 1e-6
+    assert small.relative_l2(whole.answers, without_them.answers) < 1e-6
 
 
-def test_what_a_pass_calls_is_part_of_it(model: Model, tmp_path: Path) -> None:
-    record, _ = compiled(model, {"setting": "O2"}, tmp_path / "build")
+def test_what_a_pass_calls_is_part_of_it(built: Build) -> None:
+    record = built({"setting": "O2"}).record
     assert record["applications"].count("FoldConstant#0") == 1
     assert "tirx.LowerIntrin#1" not in record["applications"]
     assert "FuseTIRInner" in record["passes_run"]
@@ -67,22 +88,20 @@ def test_what_can_not_be_left_out_is_refused(model: Model, name: str, message: s
         BACKEND.compile(model, {"setting": "O2", "left_out": ["FoldConstant", name]}, 1, tmp_path)
 
 
-def test_everything_that_is_optional_can_be_left_out_at_once(model: Model, tmp_path: Path) -> None:
-    record, answers = compiled(model, BEST, tmp_path / "best")
-    single = [item.name for item in switches(record, BEST)]
-    for name, found in {"single": single, "whole": dict.fromkeys(map(pass_of, single))}.items():
+def test_everything_that_is_optional_can_be_left_out_at_once(built: Build) -> None:
+    best = built(BEST)
+    single = [item.name for item in switches(best.record, BEST)]
+    for found in (single, dict.fromkeys(map(pass_of, single))):
         options = without(BEST, found)
-        bare, plain = compiled(model, options, tmp_path / name)
-        assert {pass_of(application) for application in bare["applications"]} == MANDATORY
+        bare = built(options)
+        assert {pass_of(application) for application in bare.record["applications"]} == MANDATORY
         assert (options["target"], options["vectorize"]) == ("llvm", False)
-        assert small.relative_l2(plain, answers) < 1e-5
-        left = switches(bare, options)
-        assert left == []
+        assert small.relative_l2(bare.answers, best.answers) < 1e-5
+        assert switches(bare.record, options) == []
 
 
-def test_switches_come_in_the_order_in_which_they_ran(model: Model, tmp_path: Path) -> None:
-    record, _ = compiled(model, BEST, tmp_path / "build")
-    found = {item.name: item.sort for item in switches(record, BEST)}
+def test_switches_come_in_the_order_in_which_they_ran(built: Build) -> None:
+    found = {item.name: item.sort for item in switches(built(BEST).record, BEST)}
     order = ["FastMathTransform#0", "FuseOps#0", "s_tir.LoopPartition#0", "vectorize", "tirx.UnrollLoop#0"]
     order += ["-mcpu=native", "-fast-math-contract=1"]
     assert [name for name in found if name in order] == order
@@ -90,32 +109,22 @@ def test_switches_come_in_the_order_in_which_they_ran(model: Model, tmp_path: Pa
     assert list(dict.fromkeys(found.values())) == ["application", "option", "arithmetic"]
 
 
-def test_fusion_has_a_depth(model: Model, tmp_path: Path) -> None:
-    kernels = [
-        compiled(model, FAST | more, tmp_path / str(number))[0]["kernels"]
-        for number, more in enumerate(({}, {"fusion_depth": 2}, {"fusion_depth": 1}))
-    ]
+def test_fusion_has_a_depth(built: Build) -> None:
+    kernels = [built(FAST | more).record["kernels"] for more in ({}, {"fusion_depth": 2}, {"fusion_depth": 1})]
     assert kernels[0] < kernels[1] < kernels[2]
 
 
-def test_vectors_can_be_switched_off(model: Model, tmp_path: Path) -> None:
-    for vectorize in (True, False):
-        options = {
-            "setting": "O3",
-            "vectorize": vectorize,
-            "target": "llvm -opt-level=0",
-            "left_out": ["FoldConstant"],
-        }
-        compiled(model, options | {"vectorize": vectorize}, tmp_path / str(vectorize))
-        code = (tmp_path / str(vectorize) / "host.ll").read_text()
-        assert (" x float>" in code) == vectorize
+@pytest.mark.parametrize("vectorize", [True, False])
+def test_vectors_can_be_switched_off(built: Build, vectorize: bool) -> None:
+    options = {"setting": "O3", "target": "llvm -opt-level=0", "left_out": ["FoldConstant"], "vectorize": vectorize}
+    assert (" x float>" in (built(options).folder / "host.ll").read_text()) == vectorize
 
 
-def test_targets_take_features_and_permissions(model: Model, tmp_path: Path) -> None:
+def test_targets_take_features_and_permissions(built: Build) -> None:
     target = "llvm -mattr=+avx,+fma -fast-math-reassoc=1 -opt-level=1"
-    record, _ = compiled(model, FAST | {"target": target}, tmp_path / "build")
-    assert '"mattr":["+avx","+fma"]' in record["target"]
-    assert "fadd reassoc float" in (tmp_path / "build" / "host.ll").read_text()
+    found = built(FAST | {"target": target})
+    assert '"mattr":["+avx","+fma"]' in found.record["target"]
+    assert "fadd reassoc float" in (found.folder / "host.ll").read_text()
     assert arithmetic(target) == {
         "-mattr=+avx,+fma": "llvm -fast-math-reassoc=1 -opt-level=1",
         "-fast-math-reassoc=1": "llvm -mattr=+avx,+fma -opt-level=1",
@@ -123,12 +132,11 @@ def test_targets_take_features_and_permissions(model: Model, tmp_path: Path) -> 
     assert arithmetic("llvm -num-cores=4") == {}
 
 
-def test_the_lines_do_the_same_with_tvm_alone(model: Model, tmp_path: Path) -> None:
+def test_the_lines_do_the_same_with_tvm_alone(built: Build, tmp_path: Path) -> None:
     import tvm
     from tvm import relax
 
-    record, _ = compiled(model, BEST, tmp_path / "build")
-    script = [f"    {item.name!r}: {item.line}," for item in switches(record, BEST)]
+    script = [f"    {item.name!r}: {item.line}," for item in switches(built(BEST).record, BEST)]
     (tmp_path / "lines.py").write_text("\n".join(["import tvm", "lines = {", *script, "}"]))
     lines = runpy.run_path(str(tmp_path / "lines.py"))["lines"]
     x = relax.Var("x", relax.TensorType((8, 16), "float32"))
