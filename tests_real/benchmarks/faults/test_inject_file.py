@@ -67,11 +67,20 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Mod
     return make
 
 
+@pytest.fixture(scope="module")
+def right(models: Callable[[str, str], Model]) -> Callable[[str, str], list[Any]]:
+    """What the right networks answer."""
+    return cache(lambda kind, name: outputs(models(kind, name), own_feeds(kind, name)))
+
+
+def own_feeds(kind: str, name: str) -> Mapping[str, Any]:
+    return feeds_of(name, channels_last=kind not in {"torch", "factory"})
+
+
 def put(
     models: Callable[[str, str], Model], kind: str, name: str, fault: Fault, folder: Path
 ) -> FileInjection | None:
-    feeds = feeds_of(name, channels_last=kind not in {"torch", "factory"})
-    return inject_file(models(kind, name), fault, feeds, np.random.default_rng(0), folder)
+    return inject_file(models(kind, name), fault, own_feeds(kind, name), np.random.default_rng(0), folder)
 
 
 def outputs(model: Model, feeds: Mapping[str, Any]) -> list[Any]:
@@ -108,7 +117,13 @@ def names_in(model: Model) -> set[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
-def test_a_fault(fault: Fault, kind: str, models: Callable[[str, str], Model], tmp_path: Path) -> None:
+def test_a_fault(
+    fault: Fault,
+    kind: str,
+    models: Callable[[str, str], Model],
+    right: Callable[[str, str], list[Any]],
+    tmp_path: Path,
+) -> None:
     found = {}
     for name in FORMATS[kind][1]:
         before = sha256_of(Path(models(kind, name).path))
@@ -119,11 +134,10 @@ def test_a_fault(fault: Fault, kind: str, models: Callable[[str, str], Model], t
     if kind in WITHOUT_PLACE:
         assert bool(found) == (fault.name not in WITHOUT_PLACE[kind])
     for name, injection in found.items():
-        feeds = feeds_of(name, channels_last=kind not in {"torch", "factory"})
-        right, wrong = outputs(models(kind, name), feeds), outputs(injection.model, feeds)
-        assert [item.shape for item in right] == [item.shape for item in wrong]
+        expected, wrong = right(kind, name), outputs(injection.model, own_feeds(kind, name))
+        assert [item.shape for item in expected] == [item.shape for item in wrong]
         worst = max(
-            float(np.linalg.norm(one - two) / np.linalg.norm(one)) for one, two in zip(right, wrong, strict=True)
+            float(np.linalg.norm(one - two) / np.linalg.norm(one)) for one, two in zip(expected, wrong, strict=True)
         )
         assert worst > 1e-4
         assert injection.effect == pytest.approx(worst, rel=1e-3)
@@ -134,9 +148,10 @@ def test_a_fault(fault: Fault, kind: str, models: Callable[[str, str], Model], t
         again = put(models, kind, name, fault, tmp_path / "two")
         assert again is not None
         assert (again.words, again.layers) == (found[name].words, found[name].layers), "the seed decides"
-        feeds = feeds_of(name, channels_last=kind not in {"torch", "factory"})
-        for one, two in zip(outputs(found[name].model, feeds), outputs(again.model, feeds), strict=True):
-            np.testing.assert_array_equal(one, two)
+        if again.model.sha256 != found[name].model.sha256:  # some formats keep when they were written
+            for one, two in zip(*(outputs(item.model, own_feeds(kind, name)) for item in (found[name], again)),
+                                strict=True):  # fmt: skip
+                np.testing.assert_array_equal(one, two)
 
 
 def test_weights_of_integers_in_onnx_files_have_places_too(tmp_path: Path) -> None:
