@@ -159,10 +159,9 @@ def test_the_command_ranks_layers_on_request(room: Path, capsys: pytest.CaptureF
     pictures = generator.normal(0, 1, (400, 3, *SIZE)) + generator.normal(0, 3, (400, 3, 1, 1))
     np.save(room / "data.npy", pictures.astype(np.float32))
     files = ["localize", str(room / "source.onnx"), str(room / "target.onnx"), "--data", str(room / "data.npy"), "-q"]
-    files += ["--samples", "400"]
     assert main([*files, "-o", str(room / "plain")]) == 1
     assert localization_in(room / "plain")["suspiciousness"] is None
-    assert main([*files, "--suspicious", "-o", str(room / "ranked")]) == 1
+    assert main([*files, "--suspicious", "--samples", "400", "-o", str(room / "ranked")]) == 1
     ranking = localization_in(room / "ranked")["suspiciousness"]
     assert ranking["shortage"] is None, (ranking["similar"], ranking["dissimilar"])
     assert {layer["target_layer"] for layer in ranking["layers"]} == {"a", "b", "c", "d", "e", "f", "y"}

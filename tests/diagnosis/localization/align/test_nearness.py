@@ -61,7 +61,7 @@ def test_the_same_pairs_as_of_all_with_all(seed: int, hidden: bool) -> None:
     generator = np.random.default_rng(seed)
     source = drawn(generator, 14)
     source += [source[place].copy() for place in generator.integers(0, 14, 3)]
-    target = [changed(source[place], generator) for place in generator.integers(0, len(source), 20)]
+    target = [changed(source[place], generator) for place in generator.integers(0, len(source), 12)]
     sides = samples(source), samples(target)
     near = Nearness(sides[0], EQUAL, hidden=hidden).pairs(sides[1])
     dense = np.array(

@@ -24,9 +24,9 @@ def sizes(seed: int) -> list[int] | None:
 
 
 def test_in_another_order_the_same_is_found() -> None:
-    order = list(range(100))
+    order = list(range(40))
     found = {seed: sizes(seed) for seed in order}
-    assert sum(each is not None for each in found.values()) > 50
+    assert sum(each is not None for each in found.values()) > 20
     Random(1).shuffle(order)
     again = {seed: sizes(seed) for seed in order}
     assert again == found
