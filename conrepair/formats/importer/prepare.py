@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import onnx
 import onnx_ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
@@ -17,6 +15,7 @@ from conrepair.formats.onnx.passes.raise_opset import name_default_domain
 from conrepair.ground.equations.expression import parse
 from conrepair.ground.equations.matching import matched
 from conrepair.ground.onnx_graphs.building import only_use
+from conrepair.ground.onnx_graphs.defaults import STANDARD
 from conrepair.ground.onnx_graphs.infer_shapes import infer_shapes
 from conrepair.ground.runtime.errors import ConversionError
 
@@ -48,7 +47,8 @@ def prepare(
     inline_functions(model)
     RemoveUnusedNodesPass()(model)
     _fix_sizes(model.graph, sizes)
-    _expand(model, known, opset)
+    # Operators without a rule are replaced, in place, by the functions that ONNX's standard defines them by.
+    lower_opset(model, opset, expand={name for _, name in STANDARD.difference(known)})
     infer_shapes(model)
     join_patterns(model)
     _join_bias(model.graph, opset)
@@ -74,17 +74,6 @@ def _fix_sizes(graph: onnx_ir.Graph, sizes: Mapping[str, Sequence[Any]]) -> None
             for number, size in zip(wanted, value.shape, strict=True)
         ]
         value.shape = onnx_ir.Shape(fixed)
-
-
-def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]], opset: int) -> None:
-    """Replace operators without a rule, in place, by the functions that ONNX's standard defines them by."""
-    lower_opset(model, opset, expand={name for _, name in _standard().difference(known)})
-
-
-@functools.cache
-def _standard() -> frozenset[tuple[str, str]]:
-    """Domains and operators of ONNX's standard."""
-    return frozenset((schema.domain, schema.name) for schema in onnx.defs.get_all_schemas())
 
 
 def _join_bias(graph: onnx_ir.Graph, opset: int) -> None:

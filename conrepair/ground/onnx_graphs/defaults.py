@@ -7,8 +7,9 @@ from typing import Any
 import onnx
 import onnx_ir
 
-_NAMES = [str(schema.name) for schema in onnx.defs.get_all_schemas() if not schema.domain]
-_CALLED = {name.lower(): name for name in _NAMES}
+# Domains and operators.
+STANDARD = {(str(schema.domain), str(schema.name)) for schema in onnx.defs.get_all_schemas()}
+_CALLED = {name.lower(): name for domain, name in STANDARD if not domain}
 
 
 def attribute(node: onnx_ir.Node, name: str, usual: Any = None) -> Any:
