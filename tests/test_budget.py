@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import sys
 import tokenize
 import tomllib
@@ -37,6 +38,7 @@ _NO_CODE = {
 }
 
 
+@functools.cache
 def _lines_with_code(path: Path) -> int:
     """Lines that hold more than a comment or a part of a docstring, which is a text where a block begins."""
     lines, before = set[int](), tokenize.INDENT
