@@ -198,7 +198,7 @@ _PARTS = 40  # of a network
 _waiting: list[dict[tuple[Any, ...], list[_Case]]] = []
 
 
-def together(names: str | Sequence[str], values: Iterable[Any], **_: Any) -> Callable[..., Callable[..., None]]:
+def together(names: str | Sequence[str], values: Iterable[Any]) -> Callable[..., Callable[..., None]]:
     """As `pytest.mark.parametrize`, but for one test: what `check` is given are parts of one network.
 
     They have nothing to do with one another, and all are imported, and run, at once. If they differ, each is

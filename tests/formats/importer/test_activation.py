@@ -37,7 +37,6 @@ X = {"x": random(2, 3, 5, low=-4, high=4)}
         ("Shrink", {}),
         ("Shrink", {"bias": 0.7, "lambd": 1.5}),
     ],
-    ids=str,
 )
 def test_plain(operator, attributes):
     check(operator, X, opset=22, **attributes)
@@ -70,8 +69,8 @@ def test_shrink_of_other_types(dtype):
     check("Shrink", {"x": random(3, 4, dtype=dtype, low=-9, high=9)}, lambd=2.0, bias=1.0)
 
 
-@together("slope", [(3, 1, 1), (1, 3, 1, 1), (1,), (5,), (3, 4, 5), (2, 3, 4, 5), ()], ids=str)
-@together("given", [True, False], ids=["constant", "tensor"])
+@together("slope", [(3, 1, 1), (1, 3, 1, 1), (1,), (5,), (3, 4, 5), (2, 3, 4, 5), ()])
+@together("given", [True, False])
 def test_prelu(slope, given):
     x, slopes = {"x": random(2, 3, 4, 5)}, {"slope": random(*slope, seed=1)}
     check("PRelu", x, slopes) if given else check("PRelu", x | slopes)
@@ -87,14 +86,12 @@ def test_prelu_behind_a_convolution():
 # --- Clip ----------------------------------------------------------------------------------------------------
 
 
-@together("attributes", [{}, {"min": -1.0}, {"max": 1.0}, {"min": 0.0, "max": 6.0}], ids=str)
+@together("attributes", [{}, {"min": -1.0}, {"max": 1.0}, {"min": 0.0, "max": 6.0}])
 def test_clip_by_attributes(attributes):
     check("Clip", {"x": random(4, 5, low=-9, high=9)}, opset=7, **attributes)
 
 
-@together(
-    ("low", "high"), [(-1, 1), (0, 6), (None, 1), (-1, None), (None, None), (2, -2), (-np.inf, np.inf)], ids=str
-)
+@together(("low", "high"), [(-1, 1), (0, 6), (None, 1), (-1, None), (None, None), (2, -2), (-np.inf, np.inf)])
 @together("opset", [11, 13])
 def test_clip_by_inputs(low, high, opset):
     limits = {"low": low, "high": high}

@@ -62,7 +62,7 @@ SHAPES = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((2, 3, 4), ()), ((3, 1), (
 
 
 @together("operator", ["Add", "Sub", "Mul", "Div"])
-@together("shapes", SHAPES, ids=str)
+@together("shapes", SHAPES)
 def test_broadcasting(operator, shapes):
     one, two = random(*shapes[0]), random(*shapes[1], low=0.5, high=2, seed=1)
     check(operator, {"a": one, "b": two})
@@ -70,7 +70,7 @@ def test_broadcasting(operator, shapes):
 
 @together("operator", ["Sub", "Div"])
 @together("place", [0, 1])
-@together("shape", [(4,), (3, 1), (1, 2, 3, 4), (2, 1, 1, 1), ()], ids=str)
+@together("shape", [(4,), (3, 1), (1, 2, 3, 4), (2, 1, 1, 1), ()])
 def test_constants(operator, place, shape):
     names = ["x", "c"] if place else ["c", "x"]
     check(
@@ -205,7 +205,7 @@ def test_dropout_in_training_is_refused():
 
 
 @together("axis", [0, 1, -1])
-@together("attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}], ids=str)
+@together("attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}])
 def test_cumulative_sum(axis, attributes):
     check("CumSum", {"x": random(2, 3, 4)}, {"axis": np.int64(axis)}, opset=14, **attributes)
 

@@ -42,7 +42,6 @@ OPEN = {"x": ["n", 4, "h", "w"]}
         {"auto_pad": "SAME_UPPER", "strides": [2, 3], "dilations": [1, 1]},
         {"auto_pad": "SAME_LOWER", "strides": [3, 2]},
     ],
-    ids=str,
 )
 @together("groups", [1, 2, 4])
 def test_two_axes(attributes, groups):
@@ -50,7 +49,7 @@ def test_two_axes(attributes, groups):
     check("Conv", IMAGE, weights, group=groups, **attributes)
 
 
-@together("kernel", [(1, 1), (2, 2), (4, 3), (1, 5)], ids=str)
+@together("kernel", [(1, 1), (2, 2), (4, 3), (1, 5)])
 @together("mode", ["SAME_UPPER", "SAME_LOWER"])
 @together("stride", [1, 2])
 def test_same_of_even_and_odd_kernels(kernel, mode, stride):
@@ -61,8 +60,7 @@ def test_same_of_even_and_odd_kernels(kernel, mode, stride):
 @together(
     "attributes",
     [{}, {"pads": [1, 2]}, {"strides": [2], "pads": [1, 1]}, {"dilations": [2]}, {"dilations": [2], "strides": [2]},
-     {"auto_pad": "SAME_UPPER", "strides": [2]}, {"auto_pad": "SAME_LOWER"}],
-    ids=str,
+     {"auto_pad": "SAME_UPPER", "strides": [2]}, {"auto_pad": "SAME_LOWER"}]
 )  # fmt: skip
 @together("groups", [1, 2, 4])
 def test_one_and_three_axes(axes, attributes, groups):
@@ -174,7 +172,7 @@ TRANSPOSED = [
 ]
 
 
-@together("attributes", TRANSPOSED, ids=str)
+@together("attributes", TRANSPOSED)
 @together("groups", [1, 2])
 def test_transposed(attributes, groups):
     feeds, constants = {"x": random(2, 4, 5, 4)}, {"w": random(4, 6 // groups, 3, 3, seed=1), "b": random(6)}
@@ -185,8 +183,7 @@ def test_transposed(attributes, groups):
 @together(
     "attributes",
     [{}, {"strides": [2]}, {"strides": [2], "pads": [1, 1], "output_padding": [1]}, {"dilations": [2]},
-     {"auto_pad": "SAME_UPPER", "strides": [2]}],
-    ids=str,
+     {"auto_pad": "SAME_UPPER", "strides": [2]}]
 )  # fmt: skip
 def test_transposed_over_one_and_three_axes(axes, attributes):
     spread = {
@@ -198,7 +195,7 @@ def test_transposed_over_one_and_three_axes(axes, attributes):
 
 
 @together("bias", ["none", "constant", "tensor"])
-@together("extra", [[0, 0], [1, 1]], ids=str)
+@together("extra", [[0, 0], [1, 1]])
 def test_bias_of_transposed(bias, extra):
     arrays = {"x": random(2, 4, 5, 4), "w": random(4, 3, 2, 2, seed=1), "b": random(3)}
     feeds = {"x": arrays["x"]} | ({"b": arrays["b"]} if bias == "tensor" else {})
@@ -229,7 +226,6 @@ def test_transposed_is_one_layer():
         {"group": 2, "pads": [1, 0, 2, 1], "dilations": [2, 1]},
         {"group": 4, "strides": [2, 1], "weights": (8, 1, 3, 2)},
     ],
-    ids=str,
 )
 def test_groups_with_weights_that_are_computed(attributes):
     attributes = dict(attributes)
@@ -246,7 +242,6 @@ def test_groups_with_weights_that_are_computed(attributes):
         {"strides": [4, 4], "auto_pad": "SAME_UPPER"},
         {"strides": [2, 2], "output_shape": [11, 12]},
     ],
-    ids=str,
 )
 def test_transposed_with_weights_that_are_computed(attributes):
     check("ConvTranspose", {"x": random(2, 4, 5, 6), "w": random(4, 3, 3, 2, seed=1)}, **attributes)

@@ -37,7 +37,7 @@ def test_loss_with_log_probabilities():
     check("SoftmaxCrossEntropyLoss", {"x": SCORES, "t": LABELS}, outputs=2)
 
 
-@together("attributes", [{}, {"axes": [2, 3]}, {"axes": [0, 1]}], ids=str)
+@together("attributes", [{}, {"axes": [2, 3]}, {"axes": [0, 1]}])
 def test_attributes_left_to_the_schema(attributes):
     check("MeanVarianceNormalization", {"x": SCORES}, opset=13, **attributes)
 

@@ -21,7 +21,7 @@ def test_gemm(transposed, bias):
     assert "Dense" in layers_of(network)
 
 
-@together("bias", [None, (4,), (5, 1)], ids=str)
+@together("bias", [None, (4,), (5, 1)])
 @together("given", ["b", "bc", "c", "abc"])
 def test_gemm_with_factors(bias, given):
     """Any of the matrices may be given by the user."""
@@ -71,7 +71,7 @@ MATRICES = [
 ]
 
 
-@together("shapes", MATRICES, ids=str)
+@together("shapes", MATRICES)
 @together("constant", [None, "a", "b"])
 def test_matmul(shapes, constant):
     arrays = {"a": random(*shapes[0]), "b": random(*shapes[1], seed=1)}
@@ -92,7 +92,7 @@ def test_matmul_with_open_sizes():
     check("MatMul", feeds, symbolic={"a": ["n", "s", 3], "b": ["n", 3, "s"]})
 
 
-@together("axes", [(0, 2, 3, 1), (0, 1, 3, 2), (3, 2, 1, 0)], ids=str)
+@together("axes", [(0, 2, 3, 1), (0, 1, 3, 2), (3, 2, 1, 0)])
 def test_matmul_behind_a_convolution(axes):
     shape = [(2, 3, 4, 5)[axis] for axis in axes]
     check_text(

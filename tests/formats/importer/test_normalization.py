@@ -55,7 +55,7 @@ def test_batch_normalization_behind_a_transpose(perm):
     check_text(text, IMAGE, CONV | statistics(channels))
 
 
-@together("shape", [(3, 4), (2, 4, 3, 5)], ids=str)
+@together("shape", [(3, 4), (2, 4, 3, 5)])
 def test_batch_normalization_by_tensors(shape):
     check("BatchNormalization", {"x": random(*shape)} | statistics(4))
     given = statistics(4)
@@ -82,7 +82,7 @@ def test_layer_normalization(axis, bias):
     assert layers_of(network) == ["LayerNormalization"]
 
 
-@together("shape", [(1,), (3, 1), (1, 4), (4,)], ids=str)
+@together("shape", [(1,), (3, 1), (1, 4), (4,)])
 def test_layer_normalization_with_weights_that_broadcast(shape):
     weights = {"scale": random(*shape), "bias": random(*shape, seed=1)}
     check("LayerNormalization", {"x": random(2, 3, 4)}, weights, axis=1)
@@ -133,7 +133,7 @@ def test_rms_normalization(axis, given):
 # --- InstanceNormalization, GroupNormalization ---------------------------------------------------------------
 
 
-@together("shape", [(2, 4, 7), (2, 4, 3, 5), (2, 4, 2, 3, 2)], ids=str)
+@together("shape", [(2, 4, 7), (2, 4, 3, 5), (2, 4, 2, 3, 2)])
 @together("given", ["constant", "tensor"])
 def test_instance_normalization(shape, given):
     x, weights = {"x": random(*shape)}, {"scale": random(4), "bias": random(4, seed=1)}
@@ -148,7 +148,7 @@ def test_instance_normalization_with_open_sizes():
 
 
 @together(("opset", "length"), [(18, 2), (21, 6)])
-@together("shape", [(2, 6, 7), (2, 6, 3, 5)], ids=str)
+@together("shape", [(2, 6, 7), (2, 6, 3, 5)])
 @together("given", ["constant", "tensor"])
 def test_group_normalization(opset, length, shape, given):
     x, weights = {"x": random(*shape)}, {"scale": random(length), "bias": random(length, seed=1)}
@@ -172,7 +172,7 @@ def test_group_normalization_with_open_sizes():
 
 
 @together("size", [1, 3, 5, 7])
-@together("attributes", [{}, {"alpha": 0.3, "beta": 0.5, "bias": 2.0}], ids=str)
+@together("attributes", [{}, {"alpha": 0.3, "beta": 0.5, "bias": 2.0}])
 def test_local_response(size, attributes):
     check("LRN", {"x": random(2, 6, 3, 4)}, size=size, **attributes)
 

@@ -20,7 +20,6 @@ IMAGE = {"x": random(2, 3, 11, 9)}
         {"kernel_shape": [2, 3], "dilations": [2, 2]},
         {"kernel_shape": [2, 2], "dilations": [3, 2], "strides": [2, 2], "pads": [1, 1, 1, 1]},
     ],
-    ids=str,
 )
 def test_windows(operator, attributes):
     check(operator, IMAGE, **attributes)
@@ -34,7 +33,6 @@ def test_windows(operator, attributes):
         {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
         {"pads": [2, 0, 1, 1], "dilations": [2, 2]},
     ],
-    ids=str,
 )
 def test_padding_that_counts(attributes):
     check("AveragePool", IMAGE, kernel_shape=[3, 3], count_include_pad=1, **attributes)

@@ -139,7 +139,7 @@ WINDOWS = [
 ]
 
 
-@together("attributes", WINDOWS, ids=str)
+@together("attributes", WINDOWS)
 def test_integer_convolution(attributes):
     x = random(2, 3, 9, 8, dtype="uint8", high=256)
     constants = {"w": random(4, 3, 3, 3, dtype="uint8", high=256, seed=2), "xz": np.uint8(7), "wz": np.uint8(99)}

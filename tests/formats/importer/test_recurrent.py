@@ -139,7 +139,6 @@ def test_without_bias(operator):
         {"activations": ["HardSigmoid"], "activation_alpha": [0.2], "activation_beta": [0.4]},
         {"activations": ["Affine"], "activation_alpha": [0.5], "activation_beta": [0.25]},
     ],
-    ids=str,
 )
 def test_activations(settings):
     check_network("RNN", **settings)

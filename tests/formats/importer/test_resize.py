@@ -56,13 +56,13 @@ def test_interpolated(mode, where):
         resized(IMAGE["x"], [1, 1, *scales], coordinate_transformation_mode=where, mode=mode)
 
 
-@together("attributes", [{"cubic_coeff_a": -0.5}, {"exclude_outside": 1}], ids=str)
+@together("attributes", [{"cubic_coeff_a": -0.5}, {"exclude_outside": 1}])
 def test_cubic_attributes(attributes):
     for scales in SCALES:
         resized(IMAGE["x"], [1, 1, *scales], mode="cubic", **attributes)
 
 
-@together("attributes", [{"nearest_mode": "floor"}, {"cubic_coeff_a": -0.5}], ids=str)
+@together("attributes", [{"nearest_mode": "floor"}, {"cubic_coeff_a": -0.5}])
 def test_attributes_of_other_modes_change_nothing(attributes):
     """PyTorch's exporter writes nearest_mode for bilinear interpolation too."""
     for scales in SCALES:

@@ -58,9 +58,7 @@ def test_regions_with_samples_by_size_are_refused():
 
 
 @together(
-    "attributes",
-    [{}, {"pads": [1, 1, 1, 1]}, {"strides": [2, 1], "pads": [1, 0, 1, 2]}, {"dilations": [2, 1]}],
-    ids=str,
+    "attributes", [{}, {"pads": [1, 1, 1, 1]}, {"strides": [2, 1], "pads": [1, 0, 1, 2]}, {"dilations": [2, 1]}]
 )
 @together(("groups", "shifted"), [(1, 1), (2, 1), (1, 2), (2, 4)])
 def test_deformable_convolution(attributes, groups, shifted):
@@ -84,9 +82,7 @@ def test_deformable_convolution(attributes, groups, shifted):
 
 
 @together(
-    "attributes",
-    [{}, {"pads": [1, 0, 1, 2]}, {"strides": [2, 3]}, {"dilations": [2, 1], "pads": [0, 1, 0, 1]}],
-    ids=str,
+    "attributes", [{}, {"pads": [1, 0, 1, 2]}, {"strides": [2, 3]}, {"dilations": [2, 1], "pads": [0, 1, 0, 1]}]
 )
 def test_image_of_columns(attributes):
     image, block = np.array([7, 8]), np.array([2, 3])

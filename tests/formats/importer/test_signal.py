@@ -9,7 +9,7 @@ REAL, COMPLEX = random(2, 9, 6, 1), random(2, 9, 6, 2)
 
 
 @together("axis", [1, 2, -2, -3])
-@together("attributes", [{}, {"onesided": 1}], ids=str)
+@together("attributes", [{}, {"onesided": 1}])
 def test_fourier_of_real_numbers(attributes, axis):
     constants = {"axis": np.int64(axis)}
     check("DFT", {"x": REAL}, constants, inputs=["x", "", "axis"], opset=20, **attributes)

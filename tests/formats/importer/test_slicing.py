@@ -28,7 +28,7 @@ SLICES = [
 ]
 
 
-@together("parameters", SLICES, ids=str)
+@together("parameters", SLICES)
 def test_slice(parameters):
     x = {"x": random(5, 6, 7)}
     check("Slice", x, opset=9, **parameters)
@@ -124,7 +124,7 @@ def test_positions_up_to_an_open_sequence(dtype):
 
 
 @together("axis", [0, 1, 2, -1])
-@together("indices", [2, [0], [2, 0, -1], [[0, 1], [-2, 2]], -1], ids=str)
+@together("indices", [2, [0], [2, 0, -1], [[0, 1], [-2, 2]], -1])
 def test_gather(axis, indices):
     check("Gather", {"x": random(3, 4, 5)}, numbers(indices=indices), axis=axis)
 
@@ -166,7 +166,7 @@ def test_gather_from_tables_of_other_types(dtype):
 
 
 @together("axis", [0, 1, 2, 3])
-@together("indices", [1, [1, 0]], ids=str)
+@together("indices", [1, [1, 0]])
 def test_gather_behind_a_convolution(axis, indices):
     text = f"a = Conv (x, w) y = Gather <axis = {axis}> (a, i)"
     check_text(text, IMAGE, CONV | numbers(i=indices), symbolic={"x": ["n", 2, "h", "w"]})
@@ -270,7 +270,7 @@ def test_tile_behind_a_convolution():
 
 
 @together("mode", ["constant", "reflect", "edge"])
-@together("pads", [[0, 1, 2, 0, 2, 1], [0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 2]], ids=str)
+@together("pads", [[0, 1, 2, 0, 2, 1], [0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 2]])
 def test_pad(mode, pads):
     x = {"x": random(3, 4, 5)}
     check("Pad", x, opset=10, pads=pads, mode=mode)
@@ -281,7 +281,7 @@ def test_pad_around():
     check("Pad", {"x": random(3, 4)}, numbers(pads=[1, 2, 2, 3]), opset=19, mode="wrap")
 
 
-@together("pads", [[0, -1, 0, -2], [-1, 2, 0, -1], [1, -3, -2, 3]], ids=str)
+@together("pads", [[0, -1, 0, -2], [-1, 2, 0, -1], [1, -3, -2, 3]])
 @together("mode", ["constant", "edge"])
 def test_negative_pads_cut_off(pads, mode):
     check("Pad", {"x": random(4, 5)}, numbers(pads=pads), mode=mode)
@@ -381,7 +381,7 @@ def test_one_hot_of_other_types(dtype):
     check("OneHot", {"i": np.array([0, 9, -9, 4])}, constants)
 
 
-@together("attributes", [{}, {"axis": 0}, {"axis": 1}, {"axis": -1}], ids=str)
+@together("attributes", [{}, {"axis": 0}, {"axis": 1}, {"axis": -1}])
 def test_compress(attributes):
     condition = np.array([False, True, True]) if attributes else np.array([0, 1, 0, 1, 1], bool)
     check("Compress", {"x": random(3, 4)}, {"condition": condition}, **attributes)
