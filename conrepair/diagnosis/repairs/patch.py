@@ -14,15 +14,7 @@ import numpy as np
 
 from conrepair.diagnosis.localization.result import Rule
 from conrepair.diagnosis.repairs import edits
-from conrepair.diagnosis.repairs.edits import (
-    AddOutput,
-    ComputeInFloat,
-    Edit,
-    FileEdit,
-    Graft,
-    SetInputShapes,
-    SetRecipe,
-)
+from conrepair.diagnosis.repairs.edits import Edit, FileEdit, SetRecipe
 from conrepair.diagnosis.repairs.outcomes import CONVERTED, RECIPE
 from conrepair.formats.editing.editor import Editor
 from conrepair.formats.editing.open_editor import open_editor
@@ -80,8 +72,8 @@ class Patch:
             NotEditableError: if its format can't express an edit.
             UsageError: if there's no editor for its format.
         """
-        sizes = tuple(edit for edit in self.of_file if isinstance(edit, SetInputShapes))
-        others = tuple(edit for edit in self.of_file if not isinstance(edit, SetInputShapes))
+        sizes = tuple(edit for edit in self.of_file if isinstance(edit, edits.SetInputShapes))
+        others = tuple(edit for edit in self.of_file if not isinstance(edit, edits.SetInputShapes))
         if not sizes or not others:
             return self.make(open_editor(model), folder, stem)
         with tempfile.TemporaryDirectory(dir=folder) as room:
@@ -183,7 +175,7 @@ def _value(value: Any, arrays: dict[str, Any]) -> Any:
 def _from_json(entry: Mapping[str, Any], arrays: Mapping[str, Any]) -> Edit:
     kind = _KINDS[entry["edit"]]
     given = {name: _back(value, arrays) for name, value in entry.items() if name != "edit"}
-    if kind in {Graft, ComputeInFloat, AddOutput}:
+    if kind in {edits.Graft, edits.ComputeInFloat, edits.AddOutput}:
         given["operations"] = tuple(Operation(**item) for item in given.get("operations", ()))
     if kind is SetRecipe:
         given["recipe"] = Recipe(**given["recipe"])

@@ -7,42 +7,17 @@ from collections.abc import Iterator, Sequence
 from conrepair.diagnosis.localization.faces.differences import readings_of
 from conrepair.diagnosis.localization.faces.region import Region
 from conrepair.diagnosis.repairs.patch import Patch
-from conrepair.diagnosis.repairs.proposals.attributes import (
-    attribute_proposals,
-    operator_proposals,
-    order_proposals,
-    permutation_proposals,
-)
-from conrepair.diagnosis.repairs.proposals.carried import carried_proposals
-from conrepair.diagnosis.repairs.proposals.constants import constant_proposals, lost_scale_proposals
-from conrepair.diagnosis.repairs.proposals.exchanged import (
-    channelwise_proposals,
-    exchange_proposals,
-    rotary_proposals,
-)
-from conrepair.diagnosis.repairs.proposals.folded import folded_proposals
-from conrepair.diagnosis.repairs.proposals.operators import (
-    attribute_and_extra_proposals,
-    change_proposals,
-    displaced_proposals,
-    extra_proposals,
-    missing_proposals,
-    move_proposals,
-    mutation_proposals,
-    surplus_proposals,
-)
-from conrepair.diagnosis.repairs.proposals.parameters import (
-    added_bias_proposals,
-    odd_parameter_proposals,
-    parameter_proposals,
-    recurrent_proposals,
-)
-from conrepair.diagnosis.repairs.proposals.precision import (
-    float_proposals,
-    range_proposals,
-    requantized_proposals,
-    rescaled_proposals,
-    stored_proposals,
+from conrepair.diagnosis.repairs.proposals import (
+    attributes,
+    carried,
+    constants,
+    exchanged,
+    folded,
+    operators,
+    parameters,
+    precision,
+    rewritten,
+    zero_points,
 )
 from conrepair.diagnosis.repairs.proposals.proposal import (
     EditorNodes,
@@ -52,60 +27,54 @@ from conrepair.diagnosis.repairs.proposals.proposal import (
     RangeOf,
     everywhere,
 )
-from conrepair.diagnosis.repairs.proposals.rewritten import (
-    other_piece_proposals,
-    rewritten_piece_proposals,
-    rewritten_step_proposals,
-)
-from conrepair.diagnosis.repairs.proposals.zero_points import calibration_proposals, zero_point_proposals
 from conrepair.formats.editing.editor import Editor
 
 _VALUES: Sequence[Proposer] = (
-    zero_point_proposals,
-    calibration_proposals,
-    exchange_proposals,
-    rotary_proposals,
-    recurrent_proposals,
-    other_piece_proposals,
-    everywhere(attribute_proposals),
-    rescaled_proposals,
-    everywhere(parameter_proposals),
-    everywhere(added_bias_proposals),
-    folded_proposals,
-    channelwise_proposals,
-    carried_proposals,
-    constant_proposals,
+    zero_points.zero_point_proposals,
+    zero_points.calibration_proposals,
+    exchanged.exchange_proposals,
+    exchanged.rotary_proposals,
+    parameters.recurrent_proposals,
+    rewritten.other_piece_proposals,
+    everywhere(attributes.attribute_proposals),
+    precision.rescaled_proposals,
+    everywhere(parameters.parameter_proposals),
+    everywhere(parameters.added_bias_proposals),
+    folded.folded_proposals,
+    exchanged.channelwise_proposals,
+    carried.carried_proposals,
+    constants.constant_proposals,
 )
 """Changes that give what is there the source's values, or what a diagnosis has proven."""
 
 _OPERATORS: Sequence[Proposer] = (
-    lost_scale_proposals,
-    change_proposals,
-    range_proposals,
-    requantized_proposals,
-    stored_proposals,
-    odd_parameter_proposals,
-    permutation_proposals,
-    attribute_and_extra_proposals,
-    displaced_proposals,
-    extra_proposals,
-    move_proposals,
-    mutation_proposals,
-    operator_proposals,
-    order_proposals,
-    missing_proposals,
-    surplus_proposals,
-    rewritten_step_proposals,
+    constants.lost_scale_proposals,
+    operators.change_proposals,
+    precision.range_proposals,
+    precision.requantized_proposals,
+    precision.stored_proposals,
+    parameters.odd_parameter_proposals,
+    attributes.permutation_proposals,
+    operators.attribute_and_extra_proposals,
+    operators.displaced_proposals,
+    operators.extra_proposals,
+    operators.move_proposals,
+    operators.mutation_proposals,
+    attributes.operator_proposals,
+    attributes.order_proposals,
+    operators.missing_proposals,
+    operators.surplus_proposals,
+    rewritten.rewritten_step_proposals,
 )
 """Changes that may take operators out, or put others in."""
 
 CHANGES: Sequence[Proposer] = (*_VALUES, *_OPERATORS)
 """Changes in a piece."""
 
-REWRITINGS: Sequence[Proposer] = (rewritten_piece_proposals,)
+REWRITINGS: Sequence[Proposer] = (rewritten.rewritten_piece_proposals,)
 """Ways to write a piece anew."""
 
-IN_FLOAT: Sequence[Proposer] = (float_proposals,)
+IN_FLOAT: Sequence[Proposer] = (precision.float_proposals,)
 """Ways to compute what integers compute with real numbers: where nothing else fixes it."""
 
 
