@@ -13,7 +13,6 @@ from conrepair.diagnosis.localization.faces.attributes import _equal
 from conrepair.diagnosis.localization.faces.composites import _in_pieces
 from conrepair.diagnosis.localization.faces.diagnose import _apart
 from conrepair.diagnosis.localization.faces.differences import _weight, _weight_of
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.numbers import changed, parameters, values
 from conrepair.diagnosis.localization.faces.numbers.carried import CarriedParameter, _compared
 from conrepair.diagnosis.localization.faces.numbers.grids import _lie_on, _slices
@@ -21,7 +20,7 @@ from conrepair.diagnosis.localization.faces.numbers.masks import hide_alike, mas
 from conrepair.diagnosis.localization.faces.recurrent.gates import _likest
 from conrepair.diagnosis.localization.faces.recurrent.recurrent import _close
 from conrepair.diagnosis.localization.faces.recurrent.turns import _is_rare, _usual
-from conrepair.diagnosis.localization.faces.region import left_of
+from conrepair.diagnosis.localization.faces.region import Finding, left_of
 from conrepair.diagnosis.localization.faces.steps.functions import GRID, _stepped
 from conrepair.diagnosis.localization.faces.steps.pairing import pair_steps
 from conrepair.diagnosis.localization.faces.steps.steps import Step

@@ -9,10 +9,9 @@ from dataclasses import replace
 
 from conrepair.diagnosis.localization.faces.changes import fixing_change, number_of
 from conrepair.diagnosis.localization.faces.differences import extra_finding
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.numbers.carried import are_other_numbers, carried_differences
 from conrepair.diagnosis.localization.faces.recurrent.turns import odd_ones
-from conrepair.diagnosis.localization.faces.region import Region, Side
+from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
 from conrepair.diagnosis.localization.faces.shuffled import shuffled_findings
 from conrepair.diagnosis.localization.faces.steps.readings import fused
 from conrepair.diagnosis.localization.faces.steps.steps import MOVES

@@ -12,13 +12,12 @@ from conrepair.diagnosis.localization.faces.exchanged_tensors import (
     exchange_findings,
     exchanged_layer_findings,
 )
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.numbers.values import relation
 from conrepair.diagnosis.localization.faces.numbers.vanished import vanished_findings
 from conrepair.diagnosis.localization.faces.numbers.zero_points import zero_point_findings
 from conrepair.diagnosis.localization.faces.recurrent.recurrent import recurrent_findings
 from conrepair.diagnosis.localization.faces.recurrent.rotary import rotary_findings
-from conrepair.diagnosis.localization.faces.region import Region, Side
+from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
 from conrepair.diagnosis.localization.faces.shuffled import (
     is_mixed,
     origin_findings,

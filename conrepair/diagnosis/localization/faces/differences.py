@@ -15,7 +15,6 @@ from conrepair.diagnosis.localization.faces.attributes import (
     is_same_operator,
 )
 from conrepair.diagnosis.localization.faces.changes import fixing_mutation
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.numbers.biases import bias_lost_before, with_whole_biases
 from conrepair.diagnosis.localization.faces.numbers.changed import portion_of
 from conrepair.diagnosis.localization.faces.numbers.masks import hide_alike, mask_words
@@ -32,7 +31,7 @@ from conrepair.diagnosis.localization.faces.preparing import (
     lost_preparation,
     prepared_in_weights,
 )
-from conrepair.diagnosis.localization.faces.region import Region, Side
+from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
 from conrepair.diagnosis.localization.faces.steps.functions import same_function
 from conrepair.diagnosis.localization.faces.steps.pairing import pair_steps
 from conrepair.diagnosis.localization.faces.steps.readings import (

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from conrepair.diagnosis.localization.align.layout import Layout
 from conrepair.diagnosis.localization.faces.changes import Exchange, exchanged_pieces
-from conrepair.diagnosis.localization.faces.finding import Finding
-from conrepair.diagnosis.localization.faces.region import Region, Side, error_in, left_of
+from conrepair.diagnosis.localization.faces.region import Finding, Region, Side, error_in, left_of
 from conrepair.diagnosis.localization.faces.steps.folding import LINEAR
 from conrepair.diagnosis.localization.faces.wiring import wiring_findings
 from conrepair.ground.graph.kinds import Kind

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conrepair.diagnosis.localization.align.layout import layouts
-from conrepair.diagnosis.localization.faces.finding import Finding
-from conrepair.diagnosis.localization.faces.region import Region, Side
+from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
 from conrepair.diagnosis.localization.faces.steps.steps import moved_by, moves_before
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, Node

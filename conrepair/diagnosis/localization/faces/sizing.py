@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from conrepair.diagnosis.localization.align.layout import lies_along
-from conrepair.diagnosis.localization.faces.finding import Finding
-from conrepair.diagnosis.localization.faces.region import Region, Side
+from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
 from conrepair.diagnosis.localization.faces.steps.steps import MOVES, moves_before
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Node

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conrepair.diagnosis.localization.faces.finding import Finding
-from conrepair.diagnosis.localization.faces.region import Region, Side
+from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.operators import COMMUTATIVE
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.numbers.changed import Values, portion_of
 from conrepair.diagnosis.localization.faces.numbers.parameters import difference
-from conrepair.diagnosis.localization.faces.region import Region
+from conrepair.diagnosis.localization.faces.region import Finding, Region
 from conrepair.diagnosis.localization.numbers import naming
 from conrepair.ground.graph.layer_graph import Node, Parameter
 from conrepair.ground.metrics.running_error import relative_l2

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.diagnosis.localization.faces.differences import pairings_of
-from conrepair.diagnosis.localization.faces.finding import Finding
-from conrepair.diagnosis.localization.faces.region import Region
+from conrepair.diagnosis.localization.faces.region import Finding, Region
 from conrepair.diagnosis.localization.judge.quantization import same_values
 from conrepair.diagnosis.localization.judge.quantized_rules import BELOW_ZERO, OTHER_GRID
 from conrepair.ground.data.tensor_spec import Quantization

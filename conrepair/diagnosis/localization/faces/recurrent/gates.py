@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.numbers.changed import Values
 from conrepair.diagnosis.localization.faces.numbers.parameters import compare_parameters
 from conrepair.diagnosis.localization.faces.recurrent.recurrence import PARTS, WAYS, Layer, Layers
+from conrepair.diagnosis.localization.faces.region import Finding
 from conrepair.diagnosis.localization.numbers import naming
 from conrepair.ground.graph.layer_graph import Node, Parameter
 

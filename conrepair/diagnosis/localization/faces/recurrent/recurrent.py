@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.recurrent.gates import carried_gates, gate_differences
 from conrepair.diagnosis.localization.faces.recurrent.recurrence import Layer, Layers, recurrent_layer, wrong_forms
-from conrepair.diagnosis.localization.faces.region import Region, left_of
+from conrepair.diagnosis.localization.faces.region import Finding, Region, left_of
 from conrepair.diagnosis.localization.faces.steps.functions import Values, compute
 from conrepair.diagnosis.localization.faces.steps.steps import MOVES
 from conrepair.diagnosis.localization.judge.quantization import MOST_BITS, rounding_error

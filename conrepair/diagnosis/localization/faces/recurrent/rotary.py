@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.diagnosis.localization.faces.attributes import axis_map
-from conrepair.diagnosis.localization.faces.finding import Finding
-from conrepair.diagnosis.localization.faces.region import Region, left_of
+from conrepair.diagnosis.localization.faces.region import Finding, Region, left_of
 from conrepair.diagnosis.localization.faces.steps.steps import MOVES
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, LayerGraph, Node

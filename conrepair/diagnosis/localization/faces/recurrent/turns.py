@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.diagnosis.localization.faces.differences import called, kind_of_extra
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.numbers.parameters import ParameterDifference, difference
-from conrepair.diagnosis.localization.faces.region import Region
+from conrepair.diagnosis.localization.faces.region import Finding, Region
 from conrepair.diagnosis.localization.faces.steps.pairing import of_one_family
 from conrepair.diagnosis.localization.faces.steps.readings import together
 from conrepair.diagnosis.localization.numbers import naming

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from conrepair.diagnosis.localization.align.layout import layouts
-from conrepair.diagnosis.localization.faces.finding import Finding
 from conrepair.diagnosis.localization.faces.numbers.carried import carried_differences
-from conrepair.diagnosis.localization.faces.region import Region, Side
+from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, LayerGraph, Node, Parameter
 
