@@ -28,7 +28,7 @@ MODULES = (
     # Which piece is said to be at fault, and whether anything is.
     "conrepair/diagnosis/localization/run/measurement.py",
     "conrepair/diagnosis/localization/run/reference.py",
-    "conrepair/diagnosis/localization/run/isolation.py",
+    "conrepair/diagnosis/localization/run/activations.py",
     "conrepair/diagnosis/localization/judge/judgement.py",
     "conrepair/diagnosis/localization/judge/quantization.py",
     "conrepair/diagnosis/localization/judge/doubtful.py",

@@ -20,8 +20,7 @@ from conrepair.diagnosis.localization.judge.judgement import Judged
 from conrepair.diagnosis.localization.judge.tensor_order import explain_input_order
 from conrepair.diagnosis.localization.numbers import judging
 from conrepair.diagnosis.localization.result import LocatedFault
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation
 from conrepair.diagnosis.localization.run.pieces import Pieces
 from conrepair.formats.networks.network import Network
 from conrepair.ground.data.feeds import Feeds as NamedFeeds

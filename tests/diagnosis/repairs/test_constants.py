@@ -15,8 +15,8 @@ import pytest
 
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.run.fed_model import FedModel
+from conrepair.diagnosis.repairs.bench import EXTREMES
 from conrepair.diagnosis.repairs.edits import Graft
-from conrepair.diagnosis.repairs.extremes import EXTREMES
 from conrepair.diagnosis.repairs.options import RepairOptions
 from conrepair.diagnosis.repairs.outcomes import PATCH
 from conrepair.diagnosis.repairs.patch import read_patch

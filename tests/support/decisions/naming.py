@@ -16,13 +16,13 @@ from conrepair.diagnosis.localization.faces.differences import _weight, _weight_
 from conrepair.diagnosis.localization.faces.numbers import changed, parameters, values
 from conrepair.diagnosis.localization.faces.numbers.carried import CarriedParameter, _compared
 from conrepair.diagnosis.localization.faces.numbers.grids import _lie_on, _slices
-from conrepair.diagnosis.localization.faces.numbers.masks import hide_alike, mask_words
+from conrepair.diagnosis.localization.faces.numbers.parameters import hide_alike, mask_words
 from conrepair.diagnosis.localization.faces.recurrent.gates import _likest
 from conrepair.diagnosis.localization.faces.recurrent.recurrent import _close
 from conrepair.diagnosis.localization.faces.recurrent.turns import _is_rare, _usual
 from conrepair.diagnosis.localization.faces.region import Finding, left_of
 from conrepair.diagnosis.localization.faces.steps.functions import GRID, _stepped
-from conrepair.diagnosis.localization.faces.steps.pairing import pair_steps
+from conrepair.diagnosis.localization.faces.steps.readings import pair_steps
 from conrepair.diagnosis.localization.faces.steps.steps import Step
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import LayerGraph, Node, Parameter

@@ -19,8 +19,7 @@ from conrepair.application.report.repair.summary import advice_line
 from conrepair.application.report.result import RepairedTarget, Row
 from conrepair.application.report.row_paths import placed, resolved_in
 from conrepair.diagnosis.localization.result import Localization, LocatedFault
-from conrepair.diagnosis.repairs.advice import suggestions, suggestions_for_files
-from conrepair.diagnosis.repairs.conversion.remedies import Remedy, RouteStep
+from conrepair.diagnosis.repairs.conversion.remedies import Remedy, RouteStep, suggestions, suggestions_for_files
 from conrepair.diagnosis.repairs.options import Ran
 from conrepair.diagnosis.repairs.outcomes import SAME_GRAPH, Advice
 from conrepair.diagnosis.repairs.result import RepairResult

@@ -11,8 +11,7 @@ import numpy as np
 
 from conrepair.diagnosis.localization.align.matching import Feeding, Pair, feeding_of, readers_of
 from conrepair.diagnosis.localization.numbers import pairing
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation, add_result
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation, add_result
 from conrepair.diagnosis.localization.run.shelf import Shelf
 from conrepair.ground.graph.layer_graph import Array, LayerGraph
 from conrepair.ground.metrics.running_error import RunningError

@@ -17,14 +17,18 @@ from conrepair.diagnosis.localization.faces.attributes import (
 from conrepair.diagnosis.localization.faces.changes import fixing_mutation
 from conrepair.diagnosis.localization.faces.numbers.biases import bias_lost_before, with_whole_biases
 from conrepair.diagnosis.localization.faces.numbers.changed import portion_of
-from conrepair.diagnosis.localization.faces.numbers.masks import hide_alike, mask_words
 from conrepair.diagnosis.localization.faces.numbers.normalization import (
     explain_folding,
     lacks_normalization,
     lost_statistics,
     rounded_before_folding,
 )
-from conrepair.diagnosis.localization.faces.numbers.parameters import ParameterDifference, compare_parameters
+from conrepair.diagnosis.localization.faces.numbers.parameters import (
+    ParameterDifference,
+    compare_parameters,
+    hide_alike,
+    mask_words,
+)
 from conrepair.diagnosis.localization.faces.preparing import (
     before_weights,
     feeds_weights,
@@ -33,11 +37,11 @@ from conrepair.diagnosis.localization.faces.preparing import (
 )
 from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
 from conrepair.diagnosis.localization.faces.steps.functions import same_function
-from conrepair.diagnosis.localization.faces.steps.pairing import pair_steps
 from conrepair.diagnosis.localization.faces.steps.readings import (
     as_written,
     fused,
     normalized,
+    pair_steps,
     rearranged,
     together,
     with_functions,

@@ -11,8 +11,7 @@ from conrepair.diagnosis.localization.align.matching import Pair
 from conrepair.diagnosis.localization.judge.agreement import AnswerPairs
 from conrepair.diagnosis.localization.judge.judgement import Judged
 from conrepair.diagnosis.localization.numbers import judging
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.verdicts.evaluate.compare import ComparedOutputs
 from conrepair.verdicts.judging.arithmetic import shaken

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 from conrepair.diagnosis.localization.align.matching import Pair
 from conrepair.diagnosis.localization.numbers import judging
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation
 from conrepair.diagnosis.localization.run.measurement import Cut
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.metrics.running_error import error_of

@@ -22,8 +22,7 @@ from conrepair.diagnosis.localization.judge.static import differing_steps
 from conrepair.diagnosis.localization.located import Guilty
 from conrepair.diagnosis.localization.numbers import pairing
 from conrepair.diagnosis.localization.result import LocatedFault
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation
 from conrepair.diagnosis.localization.run.pieces import Pieces
 from conrepair.diagnosis.localization.run.shelf import Shelf
 from conrepair.ground.canonical.pieces import Pieces as CanonicalPieces

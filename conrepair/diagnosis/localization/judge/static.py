@@ -9,8 +9,7 @@ import numpy as np
 
 from conrepair.diagnosis.localization.faces.attributes import attribute_differences
 from conrepair.diagnosis.localization.faces.differences import pairings_of
-from conrepair.diagnosis.localization.faces.numbers.masks import hide_alike
-from conrepair.diagnosis.localization.faces.numbers.parameters import compare_parameters
+from conrepair.diagnosis.localization.faces.numbers.parameters import compare_parameters, hide_alike
 from conrepair.diagnosis.localization.faces.numbers.vanished import has_vanished
 from conrepair.diagnosis.localization.faces.region import Side
 from conrepair.diagnosis.localization.faces.steps.steps import MOVES, Paired, Step

@@ -22,8 +22,7 @@ from conrepair.diagnosis.localization.numbers import pairing, preparing
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.recipes.input_relation import explain_inputs
 from conrepair.diagnosis.localization.result import LocatedFault
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation, as_stored
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation, as_stored
 from conrepair.diagnosis.localization.run.measurement import Feeds
 from conrepair.formats.networks.network import Network
 from conrepair.ground.graph.kinds import Kind

@@ -16,13 +16,14 @@ from conrepair.diagnosis.localization.numbers import preparing
 from conrepair.diagnosis.localization.recipes.family import numeric_key
 from conrepair.diagnosis.localization.recipes.feeds import (
     Budget,
+    Photo,
     PhotoFeeds,
+    PhotoPixels,
     RecipeCandidate,
     RecipeSearch,
     RunTarget,
 )
 from conrepair.diagnosis.localization.recipes.hunt import AnswersJudge, RecipeHunt
-from conrepair.diagnosis.localization.recipes.pixels import Photo, PhotoPixels
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import DataError

@@ -11,8 +11,7 @@ from conrepair.diagnosis.localization.judge.judgement import Judged
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.recipes.preparation import Prepared, align_with_inputs
 from conrepair.diagnosis.localization.result import LocatedFault
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation, add_result
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation, add_result
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.metrics.running_error import RunningError
 

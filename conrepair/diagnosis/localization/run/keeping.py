@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from conrepair.diagnosis.localization.align.matching import Pair
 from conrepair.diagnosis.localization.faces.region import Region
-from conrepair.diagnosis.localization.faces.steps.pairing import paired_nodes
+from conrepair.diagnosis.localization.faces.steps.readings import paired_nodes
 from conrepair.diagnosis.localization.judge.agreement import AnswerPairs
 from conrepair.diagnosis.localization.located import Guilty
 from conrepair.diagnosis.localization.run.kept import Element, Histogram, KeptLayer, KeptParameter, Picture

@@ -11,8 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from conrepair.diagnosis.localization.align.matching import Pair
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation, add_result
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation, add_result
 from conrepair.diagnosis.localization.run.reference import Reference, RoundingFloor
 from conrepair.formats.networks.network import Network
 from conrepair.ground.graph.layer_graph import Array

@@ -21,8 +21,7 @@ from conrepair.diagnosis.localization.judge.judgement import Judged, judge_cut
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.diagnosis.localization.rows import Side, row_of
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import Isolation
+from conrepair.diagnosis.localization.run.activations import Activations, Isolation
 from conrepair.diagnosis.localization.run.measurement import Cut, Feeds
 from conrepair.diagnosis.localization.run.reference import Reference
 from conrepair.formats.networks.network import Network, Segment

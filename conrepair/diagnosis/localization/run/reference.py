@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import as_stored
+from conrepair.diagnosis.localization.run.activations import Activations, as_stored
 from conrepair.diagnosis.localization.run.pieces import Pieces
 from conrepair.formats.networks.network import Network
 from conrepair.ground.graph.layer_graph import Array

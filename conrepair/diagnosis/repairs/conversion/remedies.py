@@ -1,9 +1,10 @@
-"""Other ways to convert where a converter fails, those that change least first."""
+"""Other ways to convert where a converter fails or makes a fault, those that change least first."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -187,3 +188,36 @@ def _said(normalise: RouteStep) -> str:
         if name in normalise.options
     ]
     return f"the graph is first {' and '.join(done) or 'normalised'}"
+
+
+def suggestions(steps: Sequence[RouteStep], guilty: Collection[str], source: Model) -> Iterator[Remedy]:
+    """Other ways for a target whose route is known.
+
+    Args:
+        steps: The route.
+        guilty: Converters that brought a fault in, by name; the last one where none is known.
+        source: What the route starts from.
+    """
+    names = [step.converter.name for step in steps]
+    places = [place for place, name in enumerate(names) if name in guilty] or [len(steps) - 1]
+    for place in places:
+        yield from other_options(steps, place)
+    for place in places:
+        yield from itertools.chain(detours(steps, place, source), exports(steps, place))
+
+
+def suggestions_for_files(source: Model, target: str, producer: str) -> Iterator[Remedy]:
+    """Ways to make a target anew whose route isn't known.
+
+    Args:
+        source: The model that is right.
+        target: Format of the one at fault.
+        producer: The tool that wrote it, as its file says; "" where it doesn't.
+    """
+    said = producer.lower()
+    for names in all_routes(source, target):
+        tools = [CONVERTERS[name].distributions[0] for name in names]
+        last = tools[-1].lower()
+        wrote = bool(said) and last in {said.split()[0], *said.split()}
+        words = f"converted anew by {' > '.join(names)}" + (", the tool that the file names" if wrote else "")
+        yield Remedy(tuple(RouteStep(CONVERTERS[name], {}) for name in names), words, 0)

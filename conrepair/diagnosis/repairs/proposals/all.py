@@ -11,7 +11,6 @@ from conrepair.diagnosis.repairs.proposals import (
     attributes,
     carried,
     constants,
-    exchanged,
     folded,
     operators,
     parameters,
@@ -32,8 +31,8 @@ from conrepair.formats.editing.editor import Editor
 _VALUES: Sequence[Proposer] = (
     zero_points.zero_point_proposals,
     zero_points.calibration_proposals,
-    exchanged.exchange_proposals,
-    exchanged.rotary_proposals,
+    operators.exchange_proposals,
+    operators.rotary_proposals,
     parameters.recurrent_proposals,
     rewritten.other_piece_proposals,
     everywhere(attributes.attribute_proposals),
@@ -41,7 +40,7 @@ _VALUES: Sequence[Proposer] = (
     everywhere(parameters.parameter_proposals),
     everywhere(parameters.added_bias_proposals),
     folded.folded_proposals,
-    exchanged.channelwise_proposals,
+    operators.channelwise_proposals,
     carried.carried_proposals,
     constants.constant_proposals,
 )

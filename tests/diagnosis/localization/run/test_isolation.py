@@ -16,8 +16,7 @@ from random_graphs import Computed, drawn_feeds, graph_of, graphs
 
 from conrepair.diagnosis.localization.align.layout import layouts
 from conrepair.diagnosis.localization.align.matching import Pair
-from conrepair.diagnosis.localization.run.activations import Activations
-from conrepair.diagnosis.localization.run.isolation import as_stored
+from conrepair.diagnosis.localization.run.activations import Activations, as_stored
 from conrepair.diagnosis.localization.run.measurement import Cut, measure
 from conrepair.diagnosis.localization.run.reference import Reference
 from conrepair.formats.networks.network import Network

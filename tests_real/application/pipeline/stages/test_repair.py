@@ -14,8 +14,7 @@ from documents import localized_in, repair_in, rows_in
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
 from conrepair.application.cli import main
-from conrepair.diagnosis.repairs.advice import suggestions, suggestions_for_files
-from conrepair.diagnosis.repairs.conversion.remedies import RouteStep
+from conrepair.diagnosis.repairs.conversion.remedies import RouteStep, suggestions, suggestions_for_files
 from conrepair.formats.converters.all_converters import converter
 from conrepair.formats.models.registry import framework
 

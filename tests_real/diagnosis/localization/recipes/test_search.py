@@ -12,8 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from conrepair.diagnosis.localization.recipes.feeds import Budget, PhotoFeeds
-from conrepair.diagnosis.localization.recipes.pixels import PhotoPixels
+from conrepair.diagnosis.localization.recipes.feeds import Budget, PhotoFeeds, PhotoPixels
 from conrepair.diagnosis.localization.recipes.search import search_recipes
 from conrepair.ground.data.pictures.named_recipes import RECIPES
 from conrepair.ground.data.pictures.recipe import Recipe

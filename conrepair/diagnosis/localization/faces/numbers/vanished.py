@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from conrepair.diagnosis.localization.faces.region import Finding, Region, Side
-from conrepair.diagnosis.localization.faces.steps.pairing import paired_nodes
+from conrepair.diagnosis.localization.faces.steps.readings import paired_nodes
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import LayerGraph, Node
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from conrepair.diagnosis.localization.faces.differences import called, kind_of_extra
 from conrepair.diagnosis.localization.faces.numbers.parameters import ParameterDifference, difference
 from conrepair.diagnosis.localization.faces.region import Finding, Region
-from conrepair.diagnosis.localization.faces.steps.pairing import of_one_family
-from conrepair.diagnosis.localization.faces.steps.readings import together
+from conrepair.diagnosis.localization.faces.steps.readings import of_one_family, together
 from conrepair.diagnosis.localization.numbers import naming
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, Node

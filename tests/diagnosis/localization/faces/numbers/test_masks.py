@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from onnx_networks import drawn
 
-from conrepair.diagnosis.localization.faces.numbers.masks import mask_words
-from conrepair.diagnosis.localization.faces.numbers.parameters import compare_parameters
+from conrepair.diagnosis.localization.faces.numbers.parameters import compare_parameters, mask_words
 from conrepair.ground.graph.layer_graph import Array, Parameter
 
 KEEP, LATER = np.tril(np.ones((8, 8), bool)), np.tril(np.ones((8, 8), bool), 1)
