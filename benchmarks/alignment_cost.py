@@ -5,7 +5,7 @@
 Chains of blocks as ONNX: encoders (attention behind a causal mask, a perceptron), and residual convolutions on
 pictures. The target has other names, independent nodes in another order, and in some of its blocks a weight that is
 another one. Each case has a process of its own; what's counted are the processor's seconds (user and system) in
-`localize_networks` and the peak of the process's resident memory. Whether the pairs are the right ones, and the fault
+`localize_target` and the peak of the process's resident memory. Whether the pairs are the right ones, and the fault
 where it was made, is checked.
 """
 
@@ -206,8 +206,9 @@ def _save(
 
 def measure(kind: str, nodes: int, faults: int) -> dict[str, Any]:
     """Localize one case; seconds of the processor, bytes, and whether the result is right."""
-    from conrepair.diagnosis.localization.localize import localize_networks
+    from conrepair.diagnosis.localization.localize import localize_target
     from conrepair.diagnosis.localization.options import Options
+    from conrepair.diagnosis.localization.run.reference import Reference
     from conrepair.formats.models.model import Model
     from conrepair.formats.networks.network import open_network
     from conrepair.ground.data.tensor_spec import TensorSpec
@@ -223,7 +224,9 @@ def measure(kind: str, nodes: int, faults: int) -> dict[str, Any]:
             for path in (source, target)
         ]
         before, started, cpu = _peak(), time.perf_counter(), time.process_time()
-        found = localize_networks(sides[0], sides[1], [(feeds, feeds)], folder / "work", Options())
+        found = localize_target(
+            Reference(sides[0], folder / "source"), sides[1], [(feeds, feeds)], folder / "work", Options()
+        )
         cpu, wall = time.process_time() - cpu, time.perf_counter() - started
     pairs = found.alignment.pairs
     names = [fault.source_tensor for fault in found.result.faults]

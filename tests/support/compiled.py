@@ -12,8 +12,8 @@ import numpy.typing as npt
 import onnx_networks as networks
 import pytest
 import small_models as small
+from localizing import localize_networks
 
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.formats.models.model import Model

@@ -10,10 +10,10 @@ from typing import Any
 
 import onnx
 import small_models as small
+from localizing import localize_networks
 
 from conrepair.application.report.localization.advice import About
 from conrepair.application.report.result import AuditResult, Compared, LocalizedStep, LocalizedTarget, Row
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.formats.models.model import Model

@@ -59,47 +59,22 @@ class Found:
     kept: tuple[KeptLayer, ...] = ()
 
 
-def localize_networks(
-    source: Network,
-    target: Network,
-    batches: Sequence[Feeds] | Iterable[Feeds],
-    folder: Path,
-    options: Options,
-    *,
-    second_opinion: Callable[[], Network | None] = lambda: None,
-    advance: Callable[[str], None] = lambda _: None,
-) -> Found:
-    """Say where a target stops being its source.
-
-    Args:
-        source: The network that is right.
-        target: The network in question.
-        batches: Inputs of both, by the names of their graphs' tensors; read once.
-        folder: For activations; the caller removes it.
-        options: Margins.
-        second_opinion: Opens the source in another arithmetic.
-        advance: Called with what is being done.
-    """
-    reference = Reference(source, folder / "source", second_opinion=second_opinion)
-    return localize_target(reference, target, batches, folder, options, advance=advance)
-
-
 def localize_target(
     reference: Reference,
     target: Network,
-    batches: Sequence[Feeds] | Iterable[Feeds],
+    batches: Iterable[Feeds],
     folder: Path,
     options: Options,
     *,
     keep: bool = False,
     advance: Callable[[str], None] = lambda _: None,
 ) -> Found:
-    """The same, where several targets are compared with one source.
+    """Say where a target stops being its source; several may be compared with one.
 
     Args:
         reference: The network that is right.
         target: The network in question.
-        batches: Inputs of both; the same ones for each target.
+        batches: Inputs of both, by the names of their graphs' tensors, read once; the same ones for each target.
         folder: For the target's activations; the caller removes it.
         options: Margins.
         keep: Keep for reports what both sides have at layers at fault and at outputs.

@@ -28,6 +28,7 @@ from conrepair.diagnosis.localization.run.opening import (
     batch_size,
     feeds_of,
     open_model,
+    reader_of,
     second_opinion,
 )
 from conrepair.diagnosis.localization.run.pieces import Pieces
@@ -37,7 +38,7 @@ from conrepair.formats.editing.editor import Editor
 from conrepair.formats.editing.open_editor import open_editor
 from conrepair.formats.models.model import Model
 from conrepair.formats.networks.network import Network
-from conrepair.ground.data.feeds import batches, open_feeds
+from conrepair.ground.data.feeds import batches
 from conrepair.ground.graph.layer_graph import Array, LayerGraph
 from conrepair.ground.runtime.errors import DataError
 from conrepair.verdicts.judging.arithmetic import shaken
@@ -325,9 +326,7 @@ class Bench:
         options = dataclasses.replace(self._options, recipe_seconds=min(seconds, self._options.recipe_seconds))
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             theirs = open_model(model, concrete(dataclasses.replace(target, model=model), self._size), Path(name))
-            reader = open_feeds(source.data, self._ours.inputs, source.recipe)
-            reader.count = min(reader.count, self.samples)
-            rows = batches(reader, self._ours.inputs, self._size)
+            rows = batches(reader_of(source, self._ours, self.samples), self._ours.inputs, self._size)
             photos = target.photos[: self.samples]
             recipes = source.recipe, target.recipe
             return find_recipe(self._ours, theirs, rows, photos, recipes, options, output_error=output_error)

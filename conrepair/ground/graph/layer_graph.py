@@ -215,6 +215,18 @@ class LayerGraph:
         """The layer that computes a tensor; the tensor's own name where none does."""
         return self.producers[name].layer if name in self.producers else name
 
+    def made_by(self, name: str, passed: Callable[[Node], bool]) -> Node | None:
+        """What computes a tensor, back through operators that are passed by: of each, to what it reads first.
+
+        Args:
+            name: The tensor.
+            passed: Whether an operator is passed by.
+        """
+        node = self.producers.get(name)
+        while node is not None and passed(node):
+            node = self.producers.get(node.inputs[0])
+        return node
+
     def read_once(self, name: str) -> bool:
         """Whether one node reads a tensor, and nobody else does."""
         return len(self.consumers.get(name, ())) == 1 and name not in self.outputs

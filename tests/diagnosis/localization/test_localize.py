@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 import rewritten_networks as networks
+from localizing import localize_networks
 from located_faults import assert_clean
 from onnx import helper, numpy_helper
 from rewritten_networks import damaged, feeds_of, opened, renamed
@@ -17,7 +18,6 @@ from small_models import model_of
 
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.ground.graph.kinds import Kind

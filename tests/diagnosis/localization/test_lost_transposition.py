@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from localizing import localize_networks
 from onnx_networks import drawn, written
 from rewritten_networks import opened
 
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.ground.graph.kinds import Kind
 from conrepair.verdicts.evaluate.verdict import Verdict

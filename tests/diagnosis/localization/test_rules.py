@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from localizing import localize_networks
 from onnx import numpy_helper
 from rewritten_networks import feeds_of, opened, residual_blocks
 
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.ground.graph.kinds import Kind

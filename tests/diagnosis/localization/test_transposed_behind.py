@@ -7,12 +7,12 @@ from pathlib import Path
 
 import localizations
 import numpy as np
+from localizing import localize_networks
 from onnx_networks import drawn, written
 from small_models import model_of
 
 from conrepair.diagnosis.localization.align.layout import Layout
 from conrepair.diagnosis.localization.align.matching import Pair
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.located import exchanged_behind
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import LocatedFault

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from attention_networks import MASKS, decoder, feeds
 from crossed import crossed
+from localizing import localize_networks
 from rewritten_networks import opened
 
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.verdicts.evaluate.verdict import Verdict

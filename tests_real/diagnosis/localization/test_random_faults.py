@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from localizing import localize_networks
 from random_graphs import Computed, all_values, disguised, drawn_feeds, graphs
 
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.ground.graph.layer_graph import LayerGraph

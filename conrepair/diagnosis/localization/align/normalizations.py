@@ -48,10 +48,7 @@ def _mean_before(graph: LayerGraph, root: Node) -> Node | None:
 
 def _behind(graph: LayerGraph, name: str, through: Set[str]) -> Node | None:
     """What computes a tensor, through some operators of one operand."""
-    node = graph.producers.get(name)
-    while node is not None and node.op in through and len(set(node.inputs)) == 1:
-        node = graph.producers.get(node.inputs[0])
-    return node
+    return graph.made_by(name, lambda node: node.op in through and len(set(node.inputs)) == 1)
 
 
 def _until_together(graph: LayerGraph, begin: int, root: Node) -> list[str]:

@@ -70,9 +70,7 @@ def _guards_differ(*sides: Side) -> bool:
 
 
 def _is_guarded(graph: LayerGraph, name: str) -> bool:
-    node = graph.producers.get(name)
-    while node is not None and node.inputs and node.op in {*_COPIES, "Sqrt"}:
-        node = graph.producers.get(node.inputs[0])
+    node = graph.made_by(name, lambda item: bool(item.inputs) and item.op in {*_COPIES, "Sqrt"})
     if node is None or node.op != "Add" or "operand" not in node.parameters:
         return node is not None and node.op in _GUARDS
     return bool(np.abs(node.parameters["operand"].numpy()).max(initial=0) <= judging.EPSILON)

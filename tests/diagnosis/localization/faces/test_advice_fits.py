@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from localizing import localize_networks
 from onnx_networks import drawn, written
 from small_models import model_of
 
 from conrepair.application.report.localization.advice import fault_advice
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.formats.onnx.read.network import open_network

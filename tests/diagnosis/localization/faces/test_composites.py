@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rewritten_networks as networks
+from localizing import localize_networks
 
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.ground.graph.kinds import Kind

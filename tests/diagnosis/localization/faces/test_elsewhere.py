@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from localizing import localize_networks
 from onnx_networks import drawn, specs, written
 from small_models import model_of
 
 from conrepair.diagnosis.localization.faces import differences
 from conrepair.diagnosis.localization.faces.numbers.parameters import ParameterDifference
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.formats.networks.network import open_network

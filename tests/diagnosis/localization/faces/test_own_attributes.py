@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from localizing import localize_networks
 from onnx_networks import drawn
 from rewritten_networks import opened
 
-from conrepair.diagnosis.localization.localize import Found, localize_networks
+from conrepair.diagnosis.localization.localize import Found
 from conrepair.diagnosis.localization.options import Options
 from conrepair.formats.models.model import Model
 from conrepair.formats.onnx.edit.editor import OnnxEditor

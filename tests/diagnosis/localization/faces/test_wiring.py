@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rewritten_networks as networks
+from localizing import localize_networks
 from random_graphs import graph_of
 
 from conrepair.diagnosis.localization.align.layout import layouts
 from conrepair.diagnosis.localization.align.matching import Pair
 from conrepair.diagnosis.localization.faces.region import region_of
 from conrepair.diagnosis.localization.faces.wiring import wiring_findings
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.ground.graph.kinds import Kind

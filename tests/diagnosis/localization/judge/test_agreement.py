@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from localizing import localize_networks
 from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
 
 from conrepair.diagnosis.localization.judge.agreement import _joined, _precision, _run
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.ground.data.tensor_spec import Quantization
 from conrepair.ground.graph.layer_graph import Node, Parameter, Tensor

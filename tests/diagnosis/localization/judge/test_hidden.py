@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from localizing import localize_networks
 from onnx_networks import drawn, written
 from rewritten_networks import opened
 
@@ -17,7 +18,6 @@ from conrepair.diagnosis.localization.align.layout import layouts
 from conrepair.diagnosis.localization.align.matching import Pair
 from conrepair.diagnosis.localization.judge.hidden import Explained, _Runs
 from conrepair.diagnosis.localization.judge.judgement import Judged
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.diagnosis.localization.run.measurement import Cut

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 import rewritten_networks as networks
+from localizing import localize_networks
 from onnx_networks import drawn, written
 from rewritten_networks import feeds_of, opened, renamed
 from small_models import model_of, tflite_of
@@ -17,7 +18,7 @@ from tflite_networks import concrete
 from conrepair.diagnosis.localization.align.alignment import align
 from conrepair.diagnosis.localization.judge.judgement import Judged
 from conrepair.diagnosis.localization.judge.latent import latent_faults
-from conrepair.diagnosis.localization.localize import Found, localize_networks
+from conrepair.diagnosis.localization.localize import Found
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.run.activations import Activations
 from conrepair.diagnosis.localization.run.measurement import Cut

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from localizing import localize_networks
 from onnx_networks import drawn, written
 from rewritten_networks import opened
 
-from conrepair.diagnosis.localization.localize import Found, localize_networks
+from conrepair.diagnosis.localization.localize import Found
 from conrepair.diagnosis.localization.options import Options
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.verdicts.evaluate.verdict import Verdict

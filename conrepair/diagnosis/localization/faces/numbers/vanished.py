@@ -49,9 +49,7 @@ def _before(region: Region) -> Iterator[tuple[Node, Node]]:
 
 def _computing(graph: LayerGraph, name: str) -> Node | None:
     """What computes a tensor, with one operand that isn't constant; casts and copies are passed by."""
-    node = graph.producers.get(name)
-    while node is not None and (node.is_copy or node.op == "Cast"):
-        node = graph.producers.get(node.inputs[0])
+    node = graph.made_by(name, lambda item: item.is_copy or item.op == "Cast")
     return node if node is not None and len(node.inputs) == 1 and node.inputs[0] else None
 
 

@@ -119,7 +119,5 @@ def is_relu(node: Node) -> bool:
 
 def _layer(name: str, graph: LayerGraph) -> str:
     """What computes a tensor's numbers: not what stores them."""
-    producer = graph.producers.get(name)
-    while producer is not None and producer.op == "QuantizeLinear" and producer.inputs[0] in graph.producers:
-        producer = graph.producers[producer.inputs[0]]
+    producer = graph.made_by(name, lambda node: node.op == "QuantizeLinear" and node.inputs[0] in graph.producers)
     return name if producer is None else producer.layer

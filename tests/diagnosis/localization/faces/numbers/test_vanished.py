@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 import onnx_networks
 import pytest
+from localizing import localize_networks
 from onnx_networks import drawn
 from rewritten_networks import opened
 
 import conrepair
-from conrepair.diagnosis.localization.localize import localize_networks
 from conrepair.diagnosis.localization.options import Options
 from conrepair.verdicts.evaluate.verdict import Verdict
 
