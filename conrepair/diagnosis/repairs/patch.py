@@ -54,7 +54,7 @@ class Patch:
     def digest(self) -> str:
         """The same for patches that change the same, down to each number."""
         arrays: dict[str, Any] = {}
-        listing = [_as_json(edit, arrays) for edit in self.edits]
+        listing = _as_json(self.edits, arrays)
         found = hashlib.sha256(json.dumps(listing).encode())
         for array in arrays.values():
             found.update(f"{array.dtype}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
@@ -111,7 +111,7 @@ def write_patch(
         rules: What it fixes that was wrong in many places, with the places.
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    listing = [_as_json(edit, arrays) for edit in patch.edits]
+    listing = _as_json(patch.edits, arrays)
     name = _arrays_of(path).name if arrays else None
     if name is not None:
         np.savez(_arrays_of(path), **arrays)  # type: ignore[arg-type]
@@ -154,22 +154,15 @@ def read_patch(path: Path) -> tuple[Patch, str]:
         raise DataError(f"{path} can't be read as a patch: {type(error).__name__}: {error}") from error
 
 
-def _as_json(edit: Edit, arrays: dict[str, Any]) -> dict[str, Any]:
-    return {"edit": type(edit).__name__} | {name: _value(item, arrays) for name, item in vars(edit).items()}
-
-
-def _value(value: Any, arrays: dict[str, Any]) -> Any:
-    if isinstance(value, np.ndarray):
-        name = f"array_{len(arrays)}"
-        arrays[name] = value
+def _as_json(made: Sequence[Edit], arrays: dict[str, Any]) -> Any:
+    def in_parts(value: Any) -> dict[str, Any]:
+        if not isinstance(value, np.ndarray):
+            return {field.name: getattr(value, field.name) for field in fields(value)}
+        arrays[name := f"array_{len(arrays)}"] = value
         return {"array": name}
-    if isinstance(value, Operation | Recipe):
-        return {field.name: _value(getattr(value, field.name), arrays) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: _value(item, arrays) for name, item in value.items()}
-    if isinstance(value, tuple):
-        return [_value(item, arrays) for item in value]
-    return value
+
+    named = [{"edit": type(edit).__name__, **vars(edit)} for edit in made]
+    return json.loads(json.dumps(named, default=in_parts))
 
 
 def _from_json(entry: Mapping[str, Any], arrays: Mapping[str, Any]) -> Edit:
