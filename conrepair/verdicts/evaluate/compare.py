@@ -180,7 +180,11 @@ class Comparison:
     unpaired: tuple[str, ...]
     times: TimeComparison
     arithmetic: str = ""
-    open = ComparedOutputs.open
+
+    @property
+    def open(self) -> bool:
+        """Whether a second measurement of the source's rounding may change the verdict."""
+        return not self.unpaired and any(output.open for output in self.outputs)
 
     @property
     def worst(self) -> OutputComparison | None:
