@@ -86,8 +86,7 @@ def suspicious_layers(
         shortage = "layers are not ranked: no output of the one model can be compared with one of the other."
         return Suspiciousness((), (), 0, 0, settings, shortage)
     draws = draw_inputs(flags, settings)
-    chosen = draws.inputs
-    return rank_layers(_differences(source, target, alignment, chosen), draws.among(chosen), settings)
+    return rank_layers(_differences(source, target, alignment, draws.inputs), draws, settings)
 
 
 def _flags(source: Observed, target: Observed, alignment: Alignment, tolerance: float) -> Flags | None:

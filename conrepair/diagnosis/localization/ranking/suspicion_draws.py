@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,7 @@ class SuspicionSettings:
             raise ValueError(f"the significance must be between 0 and 1, not {self.significance}")
 
 
-@dataclass(frozen=True)
-class Draw:
+class Draw(NamedTuple):
     """The inputs of one repetition, as indices, ascending."""
 
     similar: tuple[int, ...]
@@ -67,19 +66,6 @@ class Draws:
     def inputs(self) -> tuple[int, ...]:
         """All inputs that are drawn, ascending: those whose activations are needed."""
         return tuple(sorted({index for draw in self.repetitions for index in (*draw.similar, *draw.dissimilar)}))
-
-    def among(self, inputs: Sequence[int]) -> Draws:
-        """The same draws as places in a list of inputs, for activations that were captured on those alone.
-
-        Args:
-            inputs: Holds all of `inputs`.
-        """
-        place = {index: position for position, index in enumerate(inputs)}
-        moved = tuple(
-            Draw(*(tuple(place[index] for index in group) for group in (draw.similar, draw.dissimilar)))
-            for draw in self.repetitions
-        )
-        return Draws(self.similar, self.dissimilar, moved, self.shortage)
 
 
 def draw_inputs(disagree: npt.NDArray[np.bool_], settings: SuspicionSettings) -> Draws:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.diagnosis.localization.ranking.suspicion_draws import Draw, Draws, SuspicionSettings
+from conrepair.diagnosis.localization.ranking.suspicion_draws import Draws, SuspicionSettings
 from conrepair.ground.metrics.kruskal import kruskal_wallis
 
 Array = npt.NDArray[Any]
@@ -129,16 +129,19 @@ def rank_layers(layers: Iterable[LayerDifferences], draws: Draws, settings: Susp
 
     Args:
         layers: In the order of the network; not read when there are too few inputs.
-        draws: Of `draw_inputs`, as indices into the differences' samples (`Draws.among`).
+        draws: Of `draw_inputs`; the differences' samples are its `inputs`.
         settings: Those that the draws were made by.
     """
     tested: list[LayerSuspicion] = []
     incomparable: list[LayerSuspicion] = []
-    for layer in layers if draws.repetitions else ():
+    drawn = [[np.searchsorted(draws.inputs, rows) for rows in both] for both in draws.repetitions]
+    for layer in layers if drawn else ():
         if layer.differences is None:
             incomparable.append(_untested(layer))
             continue
-        tests = tuple(elements_that_differ(*_groups(layer.differences, draw), settings) for draw in draws.repetitions)
+        tests = tuple(
+            elements_that_differ(layer.differences[one], layer.differences[two], settings) for one, two in drawn
+        )
         tested.append(LayerSuspicion(layer.source_layer, layer.target_layer, tests, (), layer.params_mean_diff))
     ranked = sorted(_with_ranks(tested), key=lambda layer: layer.rank_sum)
     return Suspiciousness(
@@ -177,10 +180,6 @@ def _comparable(group: Array) -> Array:
     flat = group.reshape(len(group), -1)
     flat = flat if flat.dtype in (np.float32, np.float64) else flat.astype(np.float64)
     return np.where(np.isnan(flat), np.inf, flat) if np.isnan(flat).any() else flat
-
-
-def _groups(differences: Array, draw: Draw) -> tuple[Array, Array]:
-    return differences[list(draw.similar)], differences[list(draw.dissimilar)]
 
 
 def _untested(layer: LayerDifferences) -> LayerSuspicion:

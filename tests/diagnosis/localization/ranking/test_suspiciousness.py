@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings, draw_inputs
+from conrepair.diagnosis.localization.ranking.suspicion_draws import Draws, SuspicionSettings, draw_inputs
 from conrepair.diagnosis.localization.ranking.suspiciousness import (
     LayerDifferences,
     classic_layer_analysis,
@@ -70,19 +70,19 @@ def test_nothing_is_significant_in_noise() -> None:
     assert 0.03 < found.uncorrected / found.elements < 0.07
 
 
-def layers(planted: dict[str, float], samples: int, disagree: np.ndarray) -> Iterator[LayerDifferences]:
-    """Noise; in planted layers, half of the elements are moved on inputs with different answers."""
+def layers(planted: dict[str, float], disagree: np.ndarray, draws: Draws) -> Iterator[LayerDifferences]:
+    """Noise on what's drawn; in planted layers, half of the elements are moved on inputs with different answers."""
     generator = np.random.default_rng(0)
     for name in ("one", "two", "three", "four"):
-        differences = generator.normal(size=(samples, 5, 8, 8)).astype(np.float32)
+        differences = generator.normal(size=(len(disagree), 5, 8, 8)).astype(np.float32)
         differences[disagree, :, :4] += planted.get(name, 0.0)
-        yield LayerDifferences(f"s/{name}", f"t/{name}", differences, (5, 8, 8), (5, 8, 8), 0.25)
+        yield LayerDifferences(f"s/{name}", f"t/{name}", differences[list(draws.inputs)], (5, 8, 8), (5, 8, 8), 0.25)
 
 
 def test_planted_layer_is_first() -> None:
     disagree = np.arange(80) % 2 == 0
     draws = draw_inputs(disagree, SETTINGS)
-    ranked = rank_layers(layers({"three": 3.0, "four": 1.5}, 80, disagree), draws, SETTINGS)
+    ranked = rank_layers(layers({"three": 3.0, "four": 1.5}, disagree, draws), draws, SETTINGS)
     assert [layer.source_layer for layer in ranked.layers[:2]] == ["s/three", "s/four"]
     assert ranked.layers[0].ranks == (1.0, 1.0, 1.0)
     assert ranked.layers[0].share == pytest.approx(0.5, abs=0.05)
@@ -107,15 +107,12 @@ def test_draws() -> None:
 def test_only_drawn_inputs_need_be_captured() -> None:
     disagree = np.arange(200) % 3 == 0
     draws = draw_inputs(disagree, SETTINGS)
-    whole = list(layers({"two": 2.0}, 200, disagree))
-    kept = [
-        LayerDifferences(layer.source_layer, layer.target_layer, layer.differences[list(draws.inputs)])
-        for layer in whole
-        if layer.differences is not None
-    ]
     assert len(draws.inputs) < 100
-    few = rank_layers(kept, draws.among(draws.inputs), SETTINGS)
-    assert [item.tests for item in few.layers] == [item.tests for item in rank_layers(whole, draws, SETTINGS).layers]
+    few = rank_layers(layers({"two": 2.0}, disagree, draws), draws, SETTINGS)
+    values = np.random.default_rng(0).normal(size=(200, 5, 8, 8)).astype(np.float32)  # of all inputs
+    groups = [[values[list(rows)] for rows in (draw.similar, draw.dissimilar)] for draw in draws.repetitions]
+    first = next(layer for layer in few.layers if layer.source_layer == "s/one")
+    assert list(first.tests) == [elements_that_differ(*both, SETTINGS) for both in groups]
 
 
 def test_too_few_inputs_are_said() -> None:
@@ -135,7 +132,8 @@ def test_too_few_inputs_are_said() -> None:
 def test_layers_of_other_shapes_are_listed() -> None:
     disagree = np.arange(60) % 2 == 0
     odd = LayerDifferences("s/odd", "t/odd", None, (5, 8, 8), (5, 7, 8))
-    ranked = rank_layers([odd, *layers({}, 60, disagree)], draw_inputs(disagree, SETTINGS), SETTINGS)
+    draws = draw_inputs(disagree, SETTINGS)
+    ranked = rank_layers([odd, *layers({}, disagree, draws)], draws, SETTINGS)
     assert len(ranked.layers) == 4
     assert ranked.incomparable[0].reason == "shapes differ: [5, 8, 8] in the source, [5, 7, 8] in the target"
 
@@ -144,7 +142,7 @@ def test_classic_file_is_json() -> None:
     disagree = np.arange(60) % 2 == 0
     odd = LayerDifferences("s/odd", "t/odd", None, (1,), (2,), float("nan"))
     draws = draw_inputs(disagree, SETTINGS)
-    ranked = rank_layers([odd, *layers({"two": 3.0}, 60, disagree)], draws, SETTINGS)
+    ranked = rank_layers([odd, *layers({"two": 3.0}, disagree, draws)], draws, SETTINGS)
     entries = json.loads(json.dumps(classic_layer_analysis(ranked), allow_nan=False))
     assert [entry["rank"] for entry in entries] == [1, 2, 3, 4, None]
     first, last = entries[0], entries[-1]
