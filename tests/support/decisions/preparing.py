@@ -93,7 +93,7 @@ def _ends(rounding: float) -> str:
 
 
 def _same(relative: float) -> bool:
-    return not _in_words(Numbers(None, None, np.array([1 + relative]), np.zeros(1), 0.0), 1.0)
+    return not _in_words(Numbers((0,), np.array([[1 + relative]]), np.zeros(1), 0.0), 1.0)
 
 
 DECISIONS = [

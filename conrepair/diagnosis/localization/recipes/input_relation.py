@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,7 @@ def arrangements(source: npt.NDArray[np.float64], shape: tuple[int, ...]) -> Ite
 
 
 _Float64 = npt.NDArray[np.float64]
+_Fit = tuple[tuple[int, ...] | None, _Float64]
 
 _MOST_VALUES = 1 << 20  # more samples than this say nothing new
 _IMAGENET_MEAN = np.array((0.485, 0.456, 0.406))
@@ -89,20 +90,16 @@ class Numbers:
     """What least squares found for one arrangement.
 
     Attributes:
-        channel_axis: Of the target's array; None where one factor and offset is for all.
-        order: The source's channel in each of the target's; None like `channel_axis`, and with a `matrix`.
-        factors: One for all, or one for each of the target's channels; empty with a `matrix`.
-        offsets: Likewise: target = factor * source + offset.
+        order: The source's channel in each of the target's; None where channels are mixed (grey, YUV).
+        matrix: A row of factors for each of the target's channels, or the one factor for all.
+        offsets: One for each row: target = matrix * source + offset.
         residual: What this leaves unexplained, relative to the spread of the target's values.
-        matrix: Where channels are mixed (grey, YUV), a row of factors for each of the target's channels.
     """
 
-    channel_axis: int | None
     order: tuple[int, ...] | None
-    factors: _Float64
+    matrix: _Float64
     offsets: _Float64
     residual: float
-    matrix: _Float64 | None = None
 
 
 @dataclass(frozen=True)
@@ -163,18 +160,27 @@ def explain_inputs(
 
 def _fitted(array: _Float64, target: _Float64) -> Iterator[Numbers]:
     """One factor for all, one for each channel, a matrix."""
-    yield _by_channel(array.reshape(1, -1), target.reshape(1, -1), None)
+    yield _numbers(array.reshape(1, -1), target.reshape(1, -1), _by_channel)
     axes = [axis for axis in (1, target.ndim - 1) if target.ndim > 2 and 1 < target.shape[axis] <= _MOST_CHANNELS]
     for axis in dict.fromkeys(axes):
         rows, wanted = (np.moveaxis(item, axis, 0).reshape(target.shape[axis], -1) for item in (array, target))
-        yield _by_channel(rows, wanted, axis)
-        yield _by_matrix(rows, wanted, axis)
+        yield _numbers(rows, wanted, _by_channel)
+        yield _numbers(rows, wanted, _by_matrix)
 
 
-def _by_channel(rows: _Float64, wanted: _Float64, axis: int | None) -> Numbers:
-    """Regress each of the target's channels [C, values] on the one of the source's that explains it best."""
+def _numbers(rows: _Float64, wanted: _Float64, fit: Callable[[_Float64, _Float64], _Fit]) -> Numbers:
+    """Regress the target's channels [C, values] on the source's."""
     means, wanted_means = rows.mean(axis=1), wanted.mean(axis=1)
     rows, wanted = rows - means[:, None], wanted - wanted_means[:, None]
+    order, matrix = fit(rows, wanted)
+    scale = float(np.linalg.norm(wanted))
+    # From the values: a difference of sums of squares has lost half of the digits.
+    residual = float(np.linalg.norm(wanted - matrix @ rows)) / scale if scale else np.inf
+    return Numbers(order, matrix, wanted_means - matrix @ means, residual)
+
+
+def _by_channel(rows: _Float64, wanted: _Float64) -> _Fit:
+    """Each of the target's channels from the one of the source's that explains it best."""
     spread, wanted_spread = np.square(rows).sum(axis=1), np.square(wanted).sum(axis=1)
     shared = rows @ wanted.T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -182,23 +188,12 @@ def _by_channel(rows: _Float64, wanted: _Float64, axis: int | None) -> Numbers:
     left = np.maximum(wanted_spread - slopes * shared, 0.0)
     chosen, places = scipy.optimize.linear_sum_assignment(left)
     order = chosen[np.argsort(places)]
-    columns = np.arange(len(order))
-    factors = slopes[order, columns]
-    # From the values: a difference of sums of squares has lost half of the digits.
-    remains = wanted - factors[:, None] * rows[order]
-    residual = float(np.linalg.norm(remains) / np.linalg.norm(wanted)) if wanted_spread.any() else np.inf
-    offsets = wanted_means - factors * means[order]
-    return Numbers(axis, None if axis is None else tuple(map(int, order)), factors, offsets, residual)
+    return tuple(map(int, order)), np.where(order[:, None] == np.arange(len(order)), slopes.T, 0.0)
 
 
-def _by_matrix(rows: _Float64, wanted: _Float64, axis: int) -> Numbers:
+def _by_matrix(rows: _Float64, wanted: _Float64) -> _Fit:
     """Each of the target's channels as a sum of the source's."""
-    mean, wanted_mean = rows.mean(axis=1), wanted.mean(axis=1)
-    rows, wanted = rows - mean[:, None], wanted - wanted_mean[:, None]
-    matrix = np.asarray(np.linalg.lstsq(rows @ rows.T, rows @ wanted.T, rcond=None)[0].T, np.float64)
-    scale = float(np.linalg.norm(wanted))
-    residual = float(np.linalg.norm(wanted - matrix @ rows)) / scale if scale else np.inf
-    return Numbers(axis, None, np.empty(0), wanted_mean - matrix @ mean, residual, matrix)
+    return None, np.asarray(np.linalg.lstsq(rows @ rows.T, rows @ wanted.T, rcond=None)[0].T, np.float64)
 
 
 _IDENTITY = "the target's input is the source's"
@@ -213,15 +208,15 @@ def _relation(arranged: _Arranged, numbers: Numbers, spread: float) -> InputRela
 
 
 def _in_words(numbers: Numbers, spread: float) -> list[str]:
-    if numbers.matrix is not None:
+    order = numbers.order
+    if order is None:
         rows = "; ".join(", ".join(f"{value:.3g}" for value in row) for row in numbers.matrix)
         return [f"channels mixed by [{rows}] plus {_listed(numbers.offsets)}"]
     steps = []
-    order = numbers.order
-    if order is not None and order != tuple(range(len(order))):
+    if order != tuple(range(len(order))):
         reversal = " (RGB against BGR)" if order == (2, 1, 0) else ""
         steps.append(f"channels in the order {list(order)}{reversal}")
-    factors, offsets = numbers.factors, numbers.offsets
+    factors, offsets = numbers.matrix[range(len(order)), order], numbers.offsets
     if np.allclose(factors, 1, atol=preparing.SAME) and np.allclose(offsets, 0, atol=preparing.SAME * spread):
         return steps
     known = _known(factors, offsets)
