@@ -56,7 +56,8 @@ class Slices:
             array: Of the parameter's shape, of real numbers.
         """
         split = self._split(np.abs(array))
-        return split.max(axis=tuple(range(1, split.ndim, 2))).reshape(-1).astype(np.float64)
+        most: npt.NDArray[np.float64] = split.max(axis=tuple(range(1, split.ndim, 2))).astype(np.float64)
+        return most.reshape(-1)
 
     def _split(self, array: Array) -> Array:
         """Each axis as the blocks along it and the numbers in them, the last block filled up with zeros."""

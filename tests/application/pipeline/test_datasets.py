@@ -183,6 +183,4 @@ def test_of_large_models_fewer_inputs_are_drawn(tmp_path: Path) -> None:
     assert times == [1.0, 1.2, 4.0, 28.0]
     assert [datasets.fitting_count(32, item) for item in times] == [32, 24, 8, 4]
     assert datasets.fitting_count(2, 28.0) == datasets.fitting_count(2, 1.0) == 2
-    assert datasets.fewer_in_words(8, 4.0).startswith(
-        "8 inputs are drawn: the largest model has 2.0 GB"
-    )
+    assert datasets.fewer_in_words(8, 4.0).startswith("8 inputs are drawn: the largest model has 2.0 GB")
