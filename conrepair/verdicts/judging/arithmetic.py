@@ -122,7 +122,7 @@ def _on_grid(array: Array) -> Array:
         return array
     low, high = min(float(array.min()), 0.0), max(float(array.max()), 0.0)
     step = (high - low) / _STEPS
-    if not step:
+    if step < np.finfo(array.dtype).tiny:  # which the type rounds, or doesn't hold
         return array
     zero = np.rint(-low / step)
     return np.asarray((np.clip(np.rint(array / step) + zero, 0, _STEPS) - zero) * step, array.dtype)

@@ -7,7 +7,7 @@ from typing import get_args
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -36,6 +36,7 @@ def test_types_round_as_theirs(values: np.ndarray) -> None:
 
 
 @given(FLOATS)
+@example(np.array([0, 1.42e-43], np.float32))
 def test_eight_bits_are_as_many_steps(values: np.ndarray) -> None:
     rounded = ARITHMETICS["int8"].results(values)
     reach = max(float(values.max()), 0.0) - min(float(values.min()), 0.0)
