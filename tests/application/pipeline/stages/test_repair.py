@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ def test_what_is_known_is_not_run_again(behind: str, tmp_path: Path, monkeypatch
     executed, proven = [], []
     execute, answers = execution.executed, verify.Unseen.answers
 
-    def noted(folder: Path, request: RunRequest, load: Callable[[Model], Runnable]) -> RunRecord:
-        executed.append(Path(request.model.path).stem)
-        return execute(folder, request, load)
+    def noted(folder: Path, model: Model, request: RunRequest, runnable: Runnable) -> RunRecord:
+        executed.append(Path(model.path).stem)
+        return execute(folder, model, request, runnable)
 
     def proved(self: verify.Unseen, subject: FedModel, model: Model) -> Iterator[verify.SampledAnswers]:
         proven.append(Path(model.path).stem)
