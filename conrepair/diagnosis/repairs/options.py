@@ -16,11 +16,13 @@ class Ran(HashedPath):
 
     Attributes:
         path: Folder of `output_<index>.npy`, the samples in the dataset's order.
-        sha256: Of the model: what it gives follows from that and the data.
+        sha256: Of the model: what it gives follows from that, the data and the batches.
+        batch_size: In which it ran.
         outputs: In the model's order.
         ordered: Whether that means anything, and not names alone.
     """
 
+    batch_size: int
     outputs: tuple[TensorSpec, ...]
     ordered: bool
 

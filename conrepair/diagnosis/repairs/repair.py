@@ -17,8 +17,8 @@ from conrepair.diagnosis.localization.run.fed_model import FedModel
 from conrepair.diagnosis.repairs.baking import bake
 from conrepair.diagnosis.repairs.bench import Bench
 from conrepair.diagnosis.repairs.edits import Edit, SetRange, in_words
-from conrepair.diagnosis.repairs.options import RepairOptions
-from conrepair.diagnosis.repairs.outcomes import CONVERTED, PATCH, RECIPE, SAME_GRAPH, Delivery
+from conrepair.diagnosis.repairs.options import Ran, RepairOptions
+from conrepair.diagnosis.repairs.outcomes import CONVERTED, PATCH, RECIPE, SAME_GRAPH, Agreement, Delivery
 from conrepair.diagnosis.repairs.patch import Patch, write_patch
 from conrepair.diagnosis.repairs.preparation import fed_otherwise, prepared_wrongly, repair_preparation
 from conrepair.diagnosis.repairs.result import RepairResult
@@ -268,13 +268,21 @@ def _repaired(
             (room / "whole").mkdir()
             model = patch.make(bench.editor.again(), room / "whole", STEM)
         unseen = unseen_samples(source, bench.target, options)
-        right = list(unseen.as_it_came(source, options.ran[0]))
-        before = unseen.agreement(right, unseen.as_it_came(target, options.ran[1]))
-        after, as_source = before, False
-        if patch.edits:
-            edited = model or target.model
-            as_source = is_the_source(source, bench.target, edited)
-            after = unseen.agreement_if_any(right, right if as_source else unseen.answers(bench.target, edited))
+        edited = (model or target.model) if patch.edits else None
+        as_source = edited is not None and is_the_source(source, bench.target, edited)
+
+        def proved(ran: tuple[Ran | None, Ran | None]) -> tuple[Agreement, Agreement]:
+            right = list(unseen.as_it_came(source, ran[0]))
+            before = unseen.agreement(right, unseen.as_it_came(target, ran[1]))
+            if edited is None:
+                return before, before
+            return before, unseen.agreement_if_any(
+                right, right if as_source else unseen.answers(bench.target, edited)
+            )
+
+        before, after = proved(options.ran)
+        if edited is not None and after.error:  # what ran before did so in other batches, which answers may depend on
+            before, after = proved((None, None))
         effects = outcome.effects if edits else ()
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)

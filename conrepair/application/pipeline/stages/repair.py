@@ -246,7 +246,7 @@ def _repair_task(state: RunState, executed: Sequence[Execution], item: Execution
     labels = () if dataset is None else dataset.labels
     labels = tuple(labels[place] for place in sample_order(first, len(labels))[:count]) if labels else ()
     source = next((one for one in executed if one.kind == "reference" and one.model == item.reference), item)
-    ran = _ran(source), _ran(item)
+    ran = _ran(state, source), _ran(state, item)
 
     def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
         asked = dict(task.payload(entries))
@@ -265,12 +265,14 @@ def _repair_task(state: RunState, executed: Sequence[Execution], item: Execution
     )
 
 
-def _ran(item: Execution) -> Ran | None:
+def _ran(state: RunState, item: Execution) -> Ran | None:
     """What a model as it is gave, where it ran in its own library, on samples that each have a row of their own."""
     run = item.run
     if run is None or item.on != LIBRARIES or item.build is not None or run.steps > 1 or len(run.starts) == run.count:
         return None
-    return Ran(str(run.folder), item.loaded.model.sha256, run.outputs, run.ordered) if run.repeats else None
+    batch_size = state.subject(item.model).batch_size
+    ran = Ran(str(run.folder), item.loaded.model.sha256, batch_size, run.outputs, run.ordered)
+    return ran if run.repeats else None
 
 
 def _parts(value: Any) -> Mapping[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx_networks import drawn, written
 
@@ -50,3 +51,19 @@ def test_what_is_known_is_not_run_again(behind: str, tmp_path: Path, monkeypatch
     again = ["repaired"] if behind else []
     assert proven == again
     assert executed == ["right", "right", "wrong", *again]  # the source in another arithmetic, too
+
+
+def test_answers_that_depend_on_their_batch_are_proved_in_the_same_batches(tmp_path: Path) -> None:
+    layers = "m = MatMul (x, w) d = Add (m, b) a = Relu (d) s = ReduceMean <axes = [0]> (a) {behind} y = Sub (a, s)"
+    text = f"net (float[n, 16] x) => (float[n, 16] y) {{{{ {layers} }}}}"
+    shift = np.where(np.arange(16) < 2, 0.4, 0).astype(np.float32)
+    sides = [("right", shift * 0, ""), ("wrong", shift, "e = Abs (s)")]  # never the same graph
+    paths: list[Any] = [
+        written(tmp_path / f"{name}.onnx", text.format(behind=behind), {"w": drawn(16, 16), "b": bias})
+        for name, bias, behind in sides
+    ]
+    found = conrepair.repair(*paths, in_process=True)
+    repaired = found.run.rows[-1].repaired
+    assert found.mended
+    assert repaired.result is not None
+    assert repaired.result.unseen_after.error == 0
