@@ -117,7 +117,7 @@ def _copied_models(result: AuditResult, store: Path, temporary: Path, folders: R
         if path is None or not path.is_relative_to(store) or not path.exists() or (temporary / folder).exists():
             continue
         (temporary / folder).mkdir(parents=True)
-        copy_model(path, temporary / folder / path.name, made=True)
+        copy_model(path, temporary / folder / path.name)
         copies.setdefault(str(path), str(result.folder / folder / path.name))
     return copies
 

@@ -32,7 +32,7 @@ def repair_files(repaired: RepairedTarget, folder: Path, place: Path) -> Repaire
     whole = result is not None and result.mended
     if result is not None and result.model is not None:
         path = Path(result.model.path)
-        copy_model(path, folder / path.name, made=True)
+        copy_model(path, folder / path.name)
         result = replace(result, model=replace(result.model, path=str(place / path.name)))
     if result is not None and result.patch is not None:
         from conrepair.diagnosis.repairs.patch import patch_files  # with the editors of all formats

@@ -243,14 +243,13 @@ def write_json(path: Path, value: Any) -> None:
 def copy_whole(source: Path, destination: Path, *, made: bool = False) -> None:
     """Copy a file or a folder to `destination`, which appears whole.
 
-    A copy and not a link: what a person does to a file of the run must not reach the store. But a large file that was
-    made is there once, where the disk can have it in two places: one that's changed has another hash than the store
-    says, and is made anew.
+    A copy and not a link: what a person does to a file of the run must not reach the store, nor another run's outputs.
+    But a large file of a folder that goes is there once, where the disk can have it in two places.
 
     Args:
         source: The file or folder.
         destination: Where nothing of anybody's is.
-        made: Whether it's made by this program, and nobody writes to it where it is.
+        made: Whether it lies in a folder of this program's own that goes.
     """
     copy = _linked if made else shutil.copyfile
     with whole_output(destination) as temporary:
@@ -263,7 +262,7 @@ def copy_whole(source: Path, destination: Path, *, made: bool = False) -> None:
 def _linked(source: str | Path, destination: str | Path) -> None:
     """Let a large file be elsewhere, too, as it is; a copy where it's small, or the disk can't have it twice."""
     with contextlib.suppress(OSError):
-        if Path(source).stat().st_size >= _LARGE:
+        if not Path(source).is_symlink() and Path(source).stat().st_size >= _LARGE:
             return os.link(source, destination)
     shutil.copyfile(source, destination)
     return None
