@@ -134,7 +134,8 @@ def rank_layers(layers: Iterable[LayerDifferences], draws: Draws, settings: Susp
     """
     tested: list[LayerSuspicion] = []
     incomparable: list[LayerSuspicion] = []
-    drawn = [[np.searchsorted(draws.inputs, rows) for rows in both] for both in draws.repetitions]
+    inputs = draws.inputs
+    drawn = [[np.searchsorted(inputs, rows) for rows in both] for both in draws.repetitions]
     for layer in layers if drawn else ():
         if layer.differences is None:
             incomparable.append(_untested(layer))
