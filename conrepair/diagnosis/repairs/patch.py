@@ -156,6 +156,8 @@ def read_patch(path: Path) -> tuple[Patch, str]:
 
 def _as_json(made: Sequence[Edit], arrays: dict[str, Any]) -> Any:
     def in_parts(value: Any) -> dict[str, Any]:
+        if isinstance(value, Mapping):
+            return dict(value)
         if not isinstance(value, np.ndarray):
             return {field.name: getattr(value, field.name) for field in fields(value)}
         arrays[name := f"array_{len(arrays)}"] = value

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -56,7 +57,7 @@ EDITS: list[Edit] = [
         ),
     ),
     SetAttributes("conv", {"pads": (1, 1, 1, 1), "auto_pad": "NOTSET", "alpha": 0.5, "keepdims": True, "axis": None}),
-    SetOperator("act", "LeakyRelu", {"alpha": 0.1}),
+    SetOperator("act", "LeakyRelu", MappingProxyType({"alpha": 0.1})),
     Remove("extra", 1),
     Graft("y", (Operation("Add", ("y", 0), {"axis": 1}, {"operand": np.float32([1, 2])}),), ("n",)),
     SwapInputs("sub", 0, 1),
