@@ -75,5 +75,5 @@ def _converted(
 ) -> LoadedModel:
     step = ConversionStep.of(conversion.step, conversion.options)
     payload = {"model": source.model.bare, "step": step, "inputs": inputs}
-    task = Task(conversion.name, "convert", lambda _: payload, needs=conversion.step.needs, timeout=timeout)
+    task = Task(conversion.name, "convert", lambda _: payload, needs=conversion.step.job_needs, timeout=timeout)
     return model_of(session.made(task))
