@@ -243,7 +243,7 @@ def write_json(path: Path, value: Any) -> None:
 def copy_whole(source: Path, destination: Path, *, made: bool = False) -> None:
     """Copy a file or a folder to `destination`, which appears whole.
 
-    A copy and not a link: what a person does to a file of the run must not reach the store, nor another run's outputs.
+    A copy and not a link: what a person does to a file of the run must not reach the store, nor another run's output.
     But a large file of a folder that goes is there once, where the disk can have it in two places.
 
     Args:
