@@ -38,7 +38,8 @@ class HashedPath:
 
 _LARGE = 16 << 20  # bytes from which on a file isn't hashed again as long as the system says that it's the same
 _TICK = 2_000_000_000  # nanoseconds; of the coarsest clock of a file system
-_HASHES: dict[tuple[int, ...], str] = {}
+HASHES: dict[str, str] = {}
+"""Of large files that this process has read, by what the system said of them then; workers are told them."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_BYTES = 1 << 20
@@ -66,8 +67,8 @@ def sha256_of(path: Path) -> str:
         return digest.hexdigest()
     with open_ordinary(path) as stream, at_work(f"the hash of {path.name}"):
         state = _state_of(stream)
-        if state in _HASHES:
-            return _HASHES[state]
+        if str(state) in HASHES:
+            return HASHES[str(state)]
         digest, (_, _, size, *times) = hashlib.sha256(), state
         for block in blocks(stream):
             digest.update(block)
@@ -75,7 +76,7 @@ def sha256_of(path: Path) -> str:
                 far(f"{stream.tell() >> 20} of {size >> 20} MiB")
         # Two changes of one tick of the clock look alike.
         if size >= _LARGE and time.time_ns() - max(times) > _TICK and state == _state_of(stream):
-            _HASHES[state] = digest.hexdigest()
+            HASHES[str(state)] = digest.hexdigest()
     return digest.hexdigest()
 
 

@@ -106,7 +106,8 @@ class WorkerProcess:
         """Give it a job.
 
         Args:
-            request: Arguments of `conrepair.ground.runtime.processes.worker_process.run_job` before the table.
+            request: Arguments of `conrepair.ground.runtime.processes.worker_process.run_job` before the table, and
+                `HASHES` of `conrepair.ground.runtime.files.whole`.
             timeout: In seconds, after which the process is killed.
 
         Returns:

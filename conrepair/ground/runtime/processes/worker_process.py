@@ -27,7 +27,7 @@ from conrepair.ground.runtime.errors import (
     ToolCrashError,
     UsageError,
 )
-from conrepair.ground.runtime.files.whole import explain_write_error
+from conrepair.ground.runtime.files.whole import HASHES, explain_write_error
 from conrepair.ground.runtime.handing_on import forget
 from conrepair.ground.runtime.libraries import missing_library
 from conrepair.ground.runtime.processes.confinement import confine, kept_from
@@ -49,7 +49,7 @@ def serve(setup: Mapping[str, Any], requests: IO[str], answers: int) -> None:
 
     Args:
         setup: "jobs" (as of `Workers`), "reach" and "folders" (as of `confine`), "modules" (folders of a user's own).
-        requests: Where jobs come from: a line each, with the arguments of `run_job` before the table.
+        requests: Where jobs come from: a line each, with the arguments of `run_job` before the table, and `HASHES`.
         answers: Descriptor of what they are answered on.
     """
     for descriptor in (requests.fileno(), answers):
@@ -59,7 +59,8 @@ def serve(setup: Mapping[str, Any], requests: IO[str], answers: int) -> None:
     with os.fdopen(answers, "w", encoding="utf-8") as stream:
         print(json.dumps({"holds": holds}), file=stream, flush=True)
         for line in requests:
-            name, payload, folder, log = json.loads(line)
+            name, payload, folder, log, hashes = json.loads(line)
+            HASHES.update(hashes)
             print(json.dumps(run_job(name, payload, folder, log, setup["jobs"])), file=stream, flush=True)
     os._exit(0)  # what libraries would tidy up is a folder that goes anyway
 

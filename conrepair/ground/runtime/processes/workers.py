@@ -19,7 +19,7 @@ from typing import Any
 
 from conrepair.ground.runtime.errors import ExitCode, UsageError
 from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
-from conrepair.ground.runtime.files.whole import full_disk, in_place, size_below, storage_error
+from conrepair.ground.runtime.files.whole import HASHES, full_disk, in_place, size_below, storage_error
 from conrepair.ground.runtime.processes.confinement import CONFINED
 from conrepair.ground.runtime.processes.forks.template import FORKS, Template
 from conrepair.ground.runtime.processes.memory import free_for_jobs, held_alone, resident
@@ -347,7 +347,7 @@ class Workers:
             lane.close()  # what earlier jobs left is not this job's to answer for
         if self._free is None:
             self._free = free_for_jobs()
-        request = (job.function, plain(job.payload), str(job.folder), str(_log_path(job.folder)))
+        request = (job.function, plain(job.payload), str(job.folder), str(_log_path(job.folder)), HASHES)
         place = Path(tempfile.gettempdir())
         with storage_error(place):
             if self._temporary is None:

@@ -97,6 +97,25 @@ def test_a_large_file_is_read_again_once_it_was_written_to(tmp_path: Path, monke
     assert sha256_of(path) == hashlib.sha256(b"abce").hexdigest()
 
 
+def test_what_another_process_hashed_isnt_read_again_unless_it_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_LARGE", 3)
+    monkeypatch.setattr(files, "_TICK", -1)
+    monkeypatch.setattr(files, "HASHES", {})
+    path, read = tmp_path / "a", []
+    monkeypatch.setattr(files, "blocks", lambda stream: read.append(1) or iter([stream.read()]))
+    path.write_bytes(b"abcd")
+    first, known = sha256_of(path), json.dumps(files.HASHES)
+    monkeypatch.setattr(files, "HASHES", json.loads(known))  # as in a worker
+    assert (sha256_of(path), len(read)) == (first, 1)
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    time.sleep(0.02)
+    path.write_bytes(b"abce")
+    os.utime(path, ns=times)  # it hides that it was
+    assert (sha256_of(path), len(read)) == (hashlib.sha256(b"abce").hexdigest(), 2)
+
+
 def test_the_hash_of_a_folder_depends_on_names_and_contents_alone(tmp_path: Path) -> None:
     def folder(name: str, files: dict[str, str]) -> str:
         for file, text in files.items():

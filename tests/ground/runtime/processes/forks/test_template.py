@@ -14,6 +14,7 @@ import pytest
 import worker_jobs
 from job_tables import jobs_of
 
+from conrepair.ground.runtime.files import whole
 from conrepair.ground.runtime.processes import workers as module
 from conrepair.ground.runtime.processes.confinement import OPEN
 from conrepair.ground.runtime.processes.workers import Job, Success, Workers
@@ -54,6 +55,16 @@ def test_a_worker_has_what_was_imported_before_unless_that_started_a_thread(
         found = done(workers, tmp_path / "job", needs=needs)
     assert {"wave", "sndhdr"} & {*found["modules"]} == modules
     assert found["threads"] == threads
+
+
+@pytest.mark.parametrize("imports", [{}, None])
+def test_a_worker_is_told_what_was_hashed_here_before_each_job(
+    imports: Mapping[str, Sequence[str]] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Workers(1, jobs=JOBS, imports=imports) as workers:
+        assert "(1, 2)" not in done(workers, tmp_path / "first", "hashes")["known"]
+        monkeypatch.setitem(whole.HASHES, "(1, 2)", "ab")
+        assert done(workers, tmp_path / "second", "hashes") == {"known": whole.HASHES}
 
 
 def test_two_workers_are_of_one_process(tmp_path: Path) -> None:
