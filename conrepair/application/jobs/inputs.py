@@ -27,7 +27,13 @@ _SAMPLES = 8
 
 @of_what_stays
 def draw_inputs(
-    folder: Path, source: LoadedModel, made: tuple[LoadedModel, ...], limits: SyntheticRange, count: int, batch: int
+    folder: Path,
+    source: LoadedModel,
+    made: tuple[LoadedModel, ...],
+    limits: SyntheticRange,
+    count: int,
+    batch: int,
+    static: bool,
 ) -> ChosenValues:
     """Choose which inputs to draw for a model and what was made of it.
 
@@ -38,8 +44,9 @@ def draw_inputs(
         limits: What is known of the ranges.
         count: How many samples there will be.
         batch: How many at once.
+        static: Whether nothing is run.
     """
-    return choose_inputs(source, made, limits, count, batch=batch)
+    return choose_inputs(source, made, limits, count, batch=batch, static=static)
 
 
 def preparation(

@@ -75,7 +75,13 @@ class _Answers:
 
 
 def choose_inputs(
-    source: LoadedModel, targets: Sequence[LoadedModel], limits: SyntheticRange, count: int, *, batch: int = _SIZE
+    source: LoadedModel,
+    targets: Sequence[LoadedModel],
+    limits: SyntheticRange,
+    count: int,
+    *,
+    batch: int = _SIZE,
+    static: bool = False,
 ) -> ChosenValues:
     """Find out what inputs a source and its targets are made for, and whether its outputs depend on them.
 
@@ -88,8 +94,9 @@ def choose_inputs(
         limits: What is asked for.
         count: Number of samples.
         batch: Of models that leave it open, as they are opened with later; more than one.
+        static: Whether nothing is run: then sizes and ranges are the first that files allow.
     """
-    runs = _Runs(source)
+    runs = _Runs(source, static=static)
     sized, sizes_note = _with_sizes(runs, source, limits)
     shapes = tuple(spec.shape for spec in sized.inputs) if sized != source else ()
     source, targets = sized, [item.with_inputs(with_sizes_of(item.inputs, sized.inputs)) for item in targets]
@@ -157,10 +164,11 @@ class _Runs:
 
     Args:
         source: The model.
+        static: Whether it isn't: its answers count as telling then.
     """
 
-    def __init__(self, source: LoadedModel) -> None:
-        self._model = source.model
+    def __init__(self, source: LoadedModel, *, static: bool) -> None:
+        self._model, self._static = source.model, static
         self.failure = ""
 
     @cached_property
@@ -175,6 +183,8 @@ class _Runs:
             limits: The ranges.
             count: Of samples.
         """
+        if self._static:
+            return _Answers(numbers=True, finite=1.0, spread=None)
         data = DataReference("synthetic", min(count, _SAMPLES), samples=tuple(inputs), limits=limits)
         try:
             runnable = self._runnable

@@ -7,6 +7,7 @@ from typing import Any
 
 import localized
 import numpy as np
+import onnxruntime
 import pytest
 from localized import WEIGHTS, Variant
 
@@ -83,3 +84,13 @@ def test_data_of_either_model_feed_both(given: str, tmp_path: Path) -> None:
         return
     found = conrepair.compare(*pair, data=data[given], in_process=True)
     assert found.verdict == "equivalent"
+
+
+def test_by_the_files_alone_its_preparation_is_a_layer_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = _plain(tmp_path), _of_bytes(tmp_path, "torchvision")
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run", None)  # it's not run
+    found = conrepair.compare(*pair, static=True, in_process=True)
+    assert (found.verdict, found.notes) == ("undecided", ())
+    assert found.faults[0].words == (
+        "Div `s` is in the target, and not in the source: the input is prepared in another way"
+    )

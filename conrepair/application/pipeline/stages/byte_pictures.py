@@ -11,7 +11,7 @@ from conrepair.application.pipeline.datasets import with_ranges
 from conrepair.application.pipeline.stages.state import RunState
 from conrepair.application.pipeline.subject import Subject
 from conrepair.ground.data.input_range import InputRange
-from conrepair.ground.data.pictures.byte_pictures import Preparation, in_words, taken_apart
+from conrepair.ground.data.pictures.byte_pictures import Preparation, in_words, likely_recipes, taken_apart
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.runtime.errors import ConrepairError
 
@@ -26,7 +26,10 @@ def prepare_pictures(state: RunState) -> None:
         state: Its subjects' data get what was found, its notes what a person should know.
     """
     tasks = {subject.name: task for subject in state.subjects if (task := _task(state, subject)) is not None}
-    for name, entry in state.all_made("prepare pictures", tasks).items():
+    static = state.settings.layers.static
+    for name in tasks if static else ():  # files alone are compared: it's to make data of the right shape
+        _fill_in(state, state.subject(name), likely_recipes()[0])
+    for name, entry in ({} if static else state.all_made("prepare pictures", tasks)).items():
         if entry is None:
             continue
         found = entry.read(LikelyRecipe)
@@ -35,13 +38,15 @@ def prepare_pictures(state: RunState) -> None:
             continue
         subject = state.subject(name)
         _tell(state, subject, found.recipe, found.error)
-        whole, reals = _sides(state, subject) or (None, None)
-        if whole is not None and reals is not None:
-            _fill_in(state, subject, Preparation(whole, reals, found.recipe))
+        _fill_in(state, subject, found.recipe)
 
 
-def _fill_in(state: RunState, subject: Subject, found: Preparation) -> None:
+def _fill_in(state: RunState, subject: Subject, recipe: Recipe) -> None:
     """What is fed to a model, its source, and what else is compared with that."""
+    sides = _sides(state, subject)
+    if sides is None:
+        return
+    found = Preparation(*sides, recipe)
     for other in state.subjects:
         if other.reference == subject.reference and other.dataset is not None:
             other.dataset = dataclasses.replace(other.dataset, prepared=found)

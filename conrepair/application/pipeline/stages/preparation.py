@@ -179,5 +179,6 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
         "limits": dataset.limits,
         "count": dataset.count,
         "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),
+        "static": layers.static,
     }
     return state.task(f"{name}, inputs", "draw_inputs", payload, *(model for _, model in made))

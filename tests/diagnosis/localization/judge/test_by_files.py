@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 from onnx_networks import drawn, written
@@ -14,6 +15,7 @@ from rewritten_networks import CUBE, opened, renamed, residual_blocks
 import conrepair
 from conrepair.diagnosis.localization.judge.by_files import compared_by_files
 from conrepair.diagnosis.localization.result import Localization
+from conrepair.ground.runtime.errors import ConrepairError
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 FEEDS = {"image": np.zeros((2, CUBE, CUBE, CUBE), np.float32)}
@@ -105,6 +107,30 @@ def test_compare_says_that_it_is_proven(tmp_path: Path) -> None:
     assert looked.reason.endswith(found.row.proof)
 
 
+@pytest.fixture
+def no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has ONNX Runtime fail where anything is run."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("a network was run")
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run", fail)
+
+
+@pytest.mark.usefixtures("no_runs")
+def test_static_alone_runs_nothing_for_sizes_that_are_open(tmp_path: Path) -> None:
+    text = "small (float[batch, steps, 4] x) => (float[batch, steps, 4] y) { y = Relu (x) }"
+    paths = [written(tmp_path / f"{name}.onnx", text, {}) for name in "st"]
+    with pytest.raises(ConrepairError, match="has no definite shape"):  # none that runs
+        conrepair.compare(*paths, in_process=True)
+    found = conrepair.compare(*paths, static=True, in_process=True)
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.notes == (
+        "s.onnx leaves sizes open, which are chosen: steps 17; other ones can be declared (--input)",
+    )
+
+
+@pytest.mark.usefixtures("no_runs")
 def test_static_alone_names_what_differs_and_runs_nothing(tmp_path: Path) -> None:
     source = residual_blocks(tmp_path / "s.onnx", 1)
     model = onnx.load(source)
