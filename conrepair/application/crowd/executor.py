@@ -20,7 +20,7 @@ from conrepair.application.crowd.cluster import Cluster
 from conrepair.application.crowd.identity import identity
 from conrepair.application.crowd.placing import wanted_resources
 from conrepair.application.crowd.there import SENT
-from conrepair.application.crowd.trees import Hashes
+from conrepair.application.crowd.trees import put_tree
 from conrepair.ground.data.pictures.prepare import wait_for_photos
 from conrepair.ground.runtime.errors import DataError, StorageError
 from conrepair.ground.runtime.files.outputs import place_in
@@ -66,7 +66,7 @@ class Crowd:
 
     def __init__(self, cluster: Cluster, blobs: Blobs, here: Workers, memory_gb: float | None) -> None:
         self._cluster, self._blobs, self._here, self.memory_gb = cluster, blobs, here, memory_gb
-        self._hashes, self._turn, self._busy = Hashes(), threading.Lock(), 0
+        self._turn, self._busy = threading.Lock(), 0
         self.moved = dict.fromkeys(("sent", "received", "fetched", "put"), 0)
         self.jobs: dict[str, collections.Counter[str]] = {}
         self.again = 0
@@ -152,12 +152,12 @@ class Crowd:
         places, paths = [], []
         for place, path in paths_of(payload):
             wait_for_photos(path)
-            tree, moved = self._hashes.put(path, self._blobs)
+            tree, moved = put_tree(path, self._blobs)
             self._count(sent=moved)
             places.append((list(place), asdict(tree)))
             paths.append(path)
         if journal is not None:
-            journal, moved = self._hashes.put(Path(journal), self._blobs)
+            journal, moved = put_tree(Path(journal), self._blobs)
             self._count(sent=moved)
         told = {
             "function": job.function,

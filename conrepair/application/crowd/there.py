@@ -23,10 +23,10 @@ from typing import Any
 from conrepair.application.crowd.blobs import Blobs
 from conrepair.application.crowd.border import with_paths
 from conrepair.application.crowd.identity import otherwise
-from conrepair.application.crowd.trees import Hashes, Shelf, Tree, ordinary_files
+from conrepair.application.crowd.trees import Shelf, Tree, ordinary_files
 from conrepair.application.engine.job_table import JOBS, reach_of
 from conrepair.ground.runtime.errors import ConrepairError, ExitCode, StorageError, ToolEnvironmentError
-from conrepair.ground.runtime.files.whole import storage_error
+from conrepair.ground.runtime.files.whole import sha256_of, storage_error
 from conrepair.ground.runtime.outside.environments import find_environment, make_environment
 from conrepair.ground.runtime.outside.releases import environments_of
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU
@@ -145,7 +145,7 @@ class _Room:
     def __init__(self, folder: Path, blobs: Blobs, count: int, memory_gb: float | None) -> None:
         self._blobs, self._work = blobs, folder / "work"
         self._work.mkdir()
-        self._shelf, self._hashes = Shelf(folder / "shelf", blobs), Hashes()
+        self._shelf = Shelf(folder / "shelf", blobs)
         self._workers = Workers(count, jobs=JOBS, memory_gb=memory_gb, folders=(self._work,)).__enter__()
         self._turn = threading.Condition()
         self._queue: collections.deque[object] = collections.deque()
@@ -235,6 +235,6 @@ class _Room:
                     inline[found[name]] = content
                     moved += size
                 else:
-                    found[name] = self._hashes.of(file)
+                    found[name] = sha256_of(file)
                     moved += self._blobs.put(file, found[name])
         return found, moved

@@ -38,37 +38,23 @@ class Tree:
         return hashlib.sha256(canonical_json(asdict(self)).encode()).hexdigest()[:40]
 
 
-class Hashes:
-    """Hashes of files, each read once as long as it stays as it is, wherever it's moved to."""
+def put_tree(path: Path, blobs: Blobs) -> tuple[Tree, int]:
+    """Make a file, or a folder, known to others.
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int, int, int], str] = {}
+    Args:
+        path: Of it.
+        blobs: Where.
 
-    def of(self, file: Path) -> str:
-        """The hash of a file's content."""
-        about = file.stat()
-        key = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
-        if key not in self._known:
-            self._known[key] = sha256_of(file)
-        return self._known[key]
-
-    def put(self, path: Path, blobs: Blobs) -> tuple[Tree, int]:
-        """Make a file, or a folder, known to others.
-
-        Args:
-            path: Of it.
-            blobs: Where.
-
-        Returns:
-            It, and how many bytes went there.
-        """
-        if path.is_dir():
-            files = {f"{path.name}/{name}": file for name, file in ordinary_files(path)}
-        else:
-            files = {file.relative_to(path.parent).as_posix(): file for file in model_files(path)}
-        found = {name: self.of(file) for name, file in files.items()}
-        moved = sum(blobs.put(file, found[name]) for name, file in files.items())
-        return Tree(path.name, found, path.is_dir()), moved
+    Returns:
+        It, and how many bytes went there.
+    """
+    if path.is_dir():
+        files = {f"{path.name}/{name}": file for name, file in ordinary_files(path)}
+    else:
+        files = {file.relative_to(path.parent).as_posix(): file for file in model_files(path)}
+    found = {name: sha256_of(file) for name, file in files.items()}
+    moved = sum(blobs.put(file, found[name]) for name, file in files.items())
+    return Tree(path.name, found, path.is_dir()), moved
 
 
 class Shelf:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conrepair.application.crowd.blobs import Blobs
-from conrepair.application.crowd.trees import Hashes, Shelf
+from conrepair.application.crowd.trees import Shelf, put_tree
 from conrepair.ground.runtime.errors import DataError, UsageError
 
 pytest.importorskip("fsspec")
@@ -63,8 +63,8 @@ def test_trees_are_the_same_elsewhere(blobs: Blobs, tmp_path: Path) -> None:
     (folder / "variables" / "one").write_bytes(b"1")
     (folder / "two").write_bytes(b"1")
     (folder / "link").symlink_to("/etc/hostname")
-    hashes, shelf = Hashes(), Shelf(tmp_path / "shelf", blobs)
-    tree, moved = hashes.put(folder, blobs)
+    shelf = Shelf(tmp_path / "shelf", blobs)
+    tree, moved = put_tree(folder, blobs)
     assert moved == 1, "the same content goes there once"
     place = shelf.place(tree)
     assert place.name == "saved"
@@ -73,4 +73,4 @@ def test_trees_are_the_same_elsewhere(blobs: Blobs, tmp_path: Path) -> None:
     assert shelf.place(tree) == place
     assert shelf.fetched == 1
     (tmp_path / "empty").mkdir()
-    assert list(shelf.place(hashes.put(tmp_path / "empty", blobs)[0]).iterdir()) == []
+    assert list(shelf.place(put_tree(tmp_path / "empty", blobs)[0]).iterdir()) == []
