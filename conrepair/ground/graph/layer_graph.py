@@ -53,6 +53,7 @@ class Parameter:
         blocks: How many numbers along each axis share a scale, where blocks of neighbours do; scales are in the
             order of the blocks, the last axis first. () elsewhere.
         made_by: The layer of the file that computes it from other numbers; "" where they're stored.
+        known: What was found out of its numbers, which take long to read, by a name for it.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Parameter:
     scales: Sequence[float] = ()
     made_by: str = ""
     blocks: tuple[int, ...] = ()
+    known: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def numpy(self) -> Array:
         """The numbers, read at each call: a large network's don't fit into memory twice."""

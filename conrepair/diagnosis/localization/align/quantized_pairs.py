@@ -12,7 +12,7 @@ from conrepair.diagnosis.localization.align.matching import Likeness, Pair
 from conrepair.diagnosis.localization.align.neighbourhood import Neighbourhood
 from conrepair.diagnosis.localization.align.outputs import partners
 from conrepair.diagnosis.localization.align.similarity import Similarity
-from conrepair.diagnosis.localization.judge.quantization import rounding_error
+from conrepair.diagnosis.localization.judge.quantization import own_rounding
 from conrepair.diagnosis.localization.numbers import few_bits
 from conrepair.formats.networks.network import Network
 
@@ -40,7 +40,7 @@ def likeness_of(source: Network, target: Network, similarity: Similarity, nodes:
     stored = sum(tensor.quantization is not None for tensor in tensors) >= few_bits.STORED * len(tensors)
     near = few_bits.STORED_NEAR if stored else few_bits.WEIGHTS_NEAR
     weights = [
-        rounding_error(parameter, parameter.numpy())
+        own_rounding(parameter)
         for node in target.graph.nodes
         for parameter in node.parameters.values()
         if parameter.bits and parameter.bits <= few_bits.FEW_BITS and len(parameter.shape) > 1

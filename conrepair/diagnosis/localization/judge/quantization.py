@@ -192,9 +192,11 @@ class QuantizationErrors:
     def _of_parameter(self, parameter: Parameter, node: Node, role: str, end: Cut) -> float:
         key = _key(parameter)
         if key not in self._parameters:
-            values = parameter.numpy()
-            size = self._size(node.outputs[0], end) if _is_added(node, role) else _rms(values)
-            self._parameters[key] = _mean_step(parameter, values) / _UNIFORM / size if size else 0.0
+            if _is_added(node, role):
+                size = self._size(node.outputs[0], end)
+                self._parameters[key] = _mean_step(parameter, parameter.numpy()) / _UNIFORM / size if size else 0.0
+            else:
+                self._parameters[key] = own_rounding(parameter)
         return self._parameters[key]
 
 
@@ -223,6 +225,13 @@ def rounding_error(parameter: Parameter, values: Array) -> float:
     """
     size = _rms(values)
     return _mean_step(parameter, values) / _UNIFORM / size if size else 0.0
+
+
+def own_rounding(parameter: Parameter) -> float:
+    """The same for the numbers that it holds, which are read once."""
+    if "rounding" not in parameter.known:
+        parameter.known["rounding"] = rounding_error(parameter, parameter.numpy())
+    return parameter.known["rounding"]
 
 
 def _mean_step(parameter: Parameter, values: Array) -> float:

@@ -15,7 +15,7 @@ from conrepair.diagnosis.localization.faces.recurrent.recurrence import Layer, L
 from conrepair.diagnosis.localization.faces.region import Finding, Region, left_of
 from conrepair.diagnosis.localization.faces.steps.functions import Values, compute
 from conrepair.diagnosis.localization.faces.steps.steps import MOVES
-from conrepair.diagnosis.localization.judge.quantization import MOST_BITS, rounding_error
+from conrepair.diagnosis.localization.judge.quantization import MOST_BITS, own_rounding
 from conrepair.diagnosis.localization.numbers import judging, naming
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, LayerGraph, Node
@@ -191,7 +191,7 @@ def _close(region: Region) -> float:
     """How near a form must be to what the target computes: where weights have few bits, by what these explain."""
     error = relative_l2(region.expected, region.computed)
     stored = [
-        rounding_error(parameter, parameter.numpy())
+        own_rounding(parameter)
         for node in region.target.nodes
         for parameter in node.parameters.values()
         if parameter.bits and parameter.bits <= MOST_BITS
