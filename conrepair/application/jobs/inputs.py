@@ -27,13 +27,7 @@ _SAMPLES = 8
 
 @of_what_stays
 def draw_inputs(
-    folder: Path,
-    source: LoadedModel,
-    made: tuple[LoadedModel, ...],
-    limits: SyntheticRange,
-    count: int,
-    batch: int,
-    static: bool,
+    folder: Path, source: LoadedModel, made: tuple[LoadedModel, ...], limits: SyntheticRange, count: int, batch: int
 ) -> ChosenValues:
     """Choose which inputs to draw for a model and what was made of it.
 
@@ -42,11 +36,10 @@ def draw_inputs(
         source: The model.
         made: What was made of it.
         limits: What is known of the ranges.
-        count: How many samples there will be.
+        count: How many samples there will be; 0 where nothing is to be run.
         batch: How many at once.
-        static: Whether nothing is run.
     """
-    return choose_inputs(source, made, limits, count, batch=batch, static=static)
+    return choose_inputs(source, made, limits, count, batch=batch)
 
 
 def preparation(

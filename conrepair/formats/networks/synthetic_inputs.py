@@ -75,13 +75,7 @@ class _Answers:
 
 
 def choose_inputs(
-    source: LoadedModel,
-    targets: Sequence[LoadedModel],
-    limits: SyntheticRange,
-    count: int,
-    *,
-    batch: int = _SIZE,
-    static: bool = False,
+    source: LoadedModel, targets: Sequence[LoadedModel], limits: SyntheticRange, count: int, *, batch: int = _SIZE
 ) -> ChosenValues:
     """Find out what inputs a source and its targets are made for, and whether its outputs depend on them.
 
@@ -92,12 +86,11 @@ def choose_inputs(
         source: That the inputs are drawn for.
         targets: That get the same ones.
         limits: What is asked for.
-        count: Number of samples.
+        count: Number of samples; 0: nothing is run, and sizes and ranges are the first that files allow.
         batch: Of models that leave it open, as they are opened with later; more than one.
-        static: Whether nothing is run: then sizes and ranges are the first that files allow.
     """
-    runs = _Runs(source, static=static)
-    sized, sizes_note = _with_sizes(runs, source, limits)
+    runs = _Runs(source)
+    sized, sizes_note = _with_sizes(runs, source, limits, count and _SIZE)
     shapes = tuple(spec.shape for spec in sized.inputs) if sized != source else ()
     source, targets = sized, [item.with_inputs(with_sizes_of(item.inputs, sized.inputs)) for item in targets]
     limits = replace(limits, shapes=shapes)
@@ -164,11 +157,10 @@ class _Runs:
 
     Args:
         source: The model.
-        static: Whether it isn't: its answers count as telling then.
     """
 
-    def __init__(self, source: LoadedModel, *, static: bool) -> None:
-        self._model, self._static = source.model, static
+    def __init__(self, source: LoadedModel) -> None:
+        self._model = source.model
         self.failure = ""
 
     @cached_property
@@ -181,9 +173,9 @@ class _Runs:
         Args:
             inputs: With the sizes to draw.
             limits: The ranges.
-            count: Of samples.
+            count: Of samples; 0: it isn't run, and taken for one whose answers tell.
         """
-        if self._static:
+        if not count:
             return _Answers(numbers=True, finite=1.0, spread=None)
         data = DataReference("synthetic", min(count, _SAMPLES), samples=tuple(inputs), limits=limits)
         try:
@@ -209,13 +201,15 @@ class _Runs:
         return _Answers(numbers, min(shares), max(known) if len(known) == len(spreads) else None)
 
 
-def _with_sizes(runs: _Runs, source: LoadedModel, limits: SyntheticRange) -> tuple[LoadedModel, tuple[str, ...]]:
+def _with_sizes(
+    runs: _Runs, source: LoadedModel, limits: SyntheticRange, count: int
+) -> tuple[LoadedModel, tuple[str, ...]]:
     """The source with the first sizes that it takes, where its file leaves some open, and what to say of them."""
     name, tried = Path(source.model.path).name, 0
     for inputs in itertools.islice(possible_sizes(source.inputs), _TRIALS):
         if inputs == source.inputs:
             return source, ()
-        if runs.answers(inputs, limits, _SIZE) is not None:
+        if runs.answers(inputs, limits, count) is not None:
             chosen = ", ".join(_chosen(source.inputs, inputs))
             words = f"{name} leaves sizes open, which are chosen: {chosen}; other ones can be declared (--input)"
             return source.with_inputs(inputs), (words,)

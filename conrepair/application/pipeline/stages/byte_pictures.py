@@ -12,7 +12,6 @@ from conrepair.application.pipeline.stages.state import RunState
 from conrepair.application.pipeline.subject import Subject
 from conrepair.ground.data.input_range import InputRange
 from conrepair.ground.data.pictures.byte_pictures import Preparation, in_words, likely_recipes, taken_apart
-from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.runtime.errors import ConrepairError
 
 _NEAR = 0.1  # relative L2, with which nobody doubts that it's the preparation
@@ -25,11 +24,13 @@ def prepare_pictures(state: RunState) -> None:
     Args:
         state: Its subjects' data get what was found, its notes what a person should know.
     """
-    tasks = {subject.name: task for subject in state.subjects if (task := _task(state, subject)) is not None}
-    static = state.settings.layers.static
-    for name in tasks if static else ():  # files alone are compared: it's to make data of the right shape
-        _fill_in(state, state.subject(name), likely_recipes()[0])
-    for name, entry in ({} if static else state.all_made("prepare pictures", tasks)).items():
+    sides = {item.name: of for item in state.subjects if item.dataset and (of := _sides(state, item)) is not None}
+    if state.settings.layers.static:  # nothing is run to find it: it's to make data of the right shape
+        for name, both in sides.items():
+            _fill_in(state, state.subject(name), Preparation(*both, likely_recipes()[0]))
+        return
+    tasks = {name: _task(state, state.subject(name), both) for name, both in sides.items()}
+    for name, entry in state.all_made("prepare pictures", tasks).items():
         if entry is None:
             continue
         found = entry.read(LikelyRecipe)
@@ -37,16 +38,13 @@ def prepare_pictures(state: RunState) -> None:
             state.notes.append(f"{name} or its source takes bytes, and no usual preparation makes the data of such")
             continue
         subject = state.subject(name)
-        _tell(state, subject, found.recipe, found.error)
-        _fill_in(state, subject, found.recipe)
+        prepared = Preparation(*sides[name], found.recipe)
+        _tell(state, subject, prepared, found.error)
+        _fill_in(state, subject, prepared)
 
 
-def _fill_in(state: RunState, subject: Subject, recipe: Recipe) -> None:
+def _fill_in(state: RunState, subject: Subject, found: Preparation) -> None:
     """What is fed to a model, its source, and what else is compared with that."""
-    sides = _sides(state, subject)
-    if sides is None:
-        return
-    found = Preparation(*sides, recipe)
     for other in state.subjects:
         if other.reference == subject.reference and other.dataset is not None:
             other.dataset = dataclasses.replace(other.dataset, prepared=found)
@@ -55,17 +53,14 @@ def _fill_in(state: RunState, subject: Subject, recipe: Recipe) -> None:
                 other.dataset = with_ranges(other.dataset, limits)
 
 
-def _tell(state: RunState, subject: Subject, recipe: Recipe, error: float | None) -> None:
-    sides = _sides(state, subject)
+def _tell(state: RunState, subject: Subject, by: Preparation, error: float | None) -> None:
     reference = state.subject(subject.reference)
-    if sides is None or subject.source is None:
-        return
-    whose = subject if subject.inputs(subject.source)[0].dtype == sides[0].dtype else reference
-    other = reference if whose is subject else subject
+    takes_bytes = subject.inputs(subject.loaded)[0].dtype == by.bytes.dtype
+    one, other = (subject, reference) if takes_bytes else (reference, subject)
     agree = error is not None and error <= _NEAR
     left = f"their answers differ by {error:.1e} then" if error is not None else "their answers differ all the same"
     words = "" if agree else "no usual preparation makes them agree; the nearest is taken: "
-    state.tell(f"{words}{whose.name} takes bytes, which {other.name} is fed prepared by {in_words(recipe)}; {left}")
+    state.tell(f"{words}{one.name} takes bytes, which {other.name} is fed prepared by {in_words(by.recipe)}; {left}")
 
 
 def _sides(state: RunState, subject: Subject) -> tuple[Any, Any] | None:
@@ -79,19 +74,17 @@ def _sides(state: RunState, subject: Subject) -> tuple[Any, Any] | None:
         return None
 
 
-def _task(state: RunState, subject: Subject) -> Task | None:
-    sides, reference = _sides(state, subject), state.subject(subject.reference)
-    if sides is None or reference.source is None or subject.source is None or subject.dataset is None:
-        return None
-    data = state.data_for(subject, subject.source)[0]
+def _task(state: RunState, subject: Subject, sides: tuple[Any, Any]) -> Task:
+    source, target = state.subject(subject.reference).loaded, subject.loaded
+    data = state.data_for(subject, target)[0]
     if data.kind == "synthetic":
         limits = dataclasses.replace(data.limits, inputs=(_BYTES,), pictures=True)
         data = dataclasses.replace(data, samples=(sides[0],), limits=limits)
     payload = {
-        "source": reference.source.model.bare,
-        "target": subject.source.model.bare,
+        "source": source.model.bare,
+        "target": target.model.bare,
         "whole": sides[0],
         "reals": sides[1],
         "data": data,
     }
-    return state.task(f"{subject.name}, preparation", "preparation", payload, reference.source, subject.source)
+    return state.task(f"{subject.name}, preparation", "preparation", payload, source, target)

@@ -177,8 +177,7 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
         "source": first.with_inputs(samples),
         "made": tuple(model.with_inputs(subject.open_sizes_filled(model)) for subject, model in made[1:]),
         "limits": dataset.limits,
-        "count": dataset.count,
+        "count": 0 if layers.static else dataset.count,
         "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),
-        "static": layers.static,
     }
     return state.task(f"{name}, inputs", "draw_inputs", payload, *(model for _, model in made))
