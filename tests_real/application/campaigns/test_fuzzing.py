@@ -1,140 +1,51 @@
-"""Campaigns over real networks: found, continued, tried again."""
+"""A campaign on ONNX Runtime, from a worker's process to a program that shows what's wrong; and killed ones."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import jsonschema
-import numpy as np
 import onnx
 import pytest
 from fuzz_cases import compared_by_halves_of_any, right
-from hypothesis import given
-from hypothesis import strategies as st
 
 from conrepair.application.campaigns.fuzz_database import DATABASE
-from conrepair.application.campaigns.fuzz_jobs import case_for
-from conrepair.application.campaigns.fuzz_networks import FuzzNetwork, dealt, parts
-from conrepair.application.campaigns.rechecking import recheck
+from conrepair.application.campaigns.fuzzing import FINDINGS
 from conrepair.application.cli.main import main
-from conrepair.application.report.fuzz.folder import findings_page, read_finding
-from conrepair.application.report.fuzz.summary import Summary
-from conrepair.application.report.schema import schema_of
-from conrepair.application.verbs.fuzz import Fuzz
-from conrepair.ground.data.tensors import opened_arrays
-from conrepair.ground.intake.data import write_arrays
-from conrepair.ground.runtime.errors import UsageError
-from conrepair.ground.runtime.shown.progress import ProgressDisplay
-from conrepair.laboratory.generate.generated import INPUTS, MODEL
-from conrepair.laboratory.systems.registry import entry
+from conrepair.application.report.fuzz.folder import FINDINGS as TOLD
+from conrepair.application.report.fuzz.folder import PAGE, read_finding
 
 # Among five networks of this seed, one operator each, is a Min or Max of whole numbers.
 GENERATED = ["--systems", "ort-none,ort-all", "--alone", "6", "--count", "4", "--nodes", "4"]
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campaign over two networks of a person, one of them wrong in ONNX Runtime."""
-    room = tmp_path_factory.mktemp("room")
+def files_of(root: Path) -> dict[str, bytes]:
+    found = root / FINDINGS
+    return {path.relative_to(found).as_posix(): path.read_bytes() for path in found.rglob("*") if path.is_file()}
+
+
+@pytest.mark.workers
+def test_a_kernel_of_onnx_runtime_is_found_and_a_program_shows_it(tmp_path: Path) -> None:
     for name, case in (("wrong", compared_by_halves_of_any()), ("right", right())):
-        onnx.save(case.model, room / f"{name}.onnx")
-    files = [str(room / "wrong.onnx"), str(room / "right.onnx")]
-    assert main(["fuzz", *files, "--systems", "ort-none,ort-all", "-o", str(room / "out"), "-q"]) == 1
-    return room
-
-
-def found_in(folder: Path) -> dict[str, str]:
-    return {path.parent.name: path.read_text() for path in sorted(folder.rglob("finding.json"))}
-
-
-def test_a_finding_is_a_folder_with_a_program_that_shows_it(own: Path) -> None:
-    (folder,) = (own / "out" / "findings").iterdir()
+        onnx.save(case.model, tmp_path / f"{name}.onnx")
+    files = [str(tmp_path / "wrong.onnx"), str(tmp_path / "right.onnx")]
+    systems = "ort-none,ort-all,convert-version"
+    assert main(["fuzz", *files, "--systems", systems, "-o", str(tmp_path / "out"), "-q"]) == 1
+    (folder,) = (tmp_path / "out" / FINDINGS).iterdir()
     finding = read_finding(folder)
-    assert (finding.operators, finding.cause.plainly) == (("Max",), True)
-    jsonschema.validate(json.loads((folder / "finding.json").read_text()), schema_of("finding"))
-    jsonschema.validate(json.loads((own / "out" / "findings.json").read_text()), schema_of("findings"))
-    shown = subprocess.run([sys.executable, folder / "reproduce.py"], capture_output=True, text=True, cwd=own)
+    assert (finding.system, finding.operators, finding.cause.plainly) == ("ort", ("Max",), True)
+    assert finding.judges == "ONNX's reference in float64 and torch-eager"
+    shown = subprocess.run([sys.executable, folder / "reproduce.py"], capture_output=True, text=True, cwd=tmp_path)
     assert shown.returncode == 1, shown.stderr
     assert "the exact value is" in shown.stdout
-    assert str(own) not in (folder / "finding.json").read_text().replace(finding.source, "")
-    page = (own / "out" / "findings.html").read_text()
-    assert finding.name in page
-    assert "<script" not in page
-
-
-def test_a_program_ends_with_0_where_it_is_not_so(own: Path, tmp_path: Path) -> None:
-    (folder,) = (own / "out" / "findings").iterdir()
-    text = (folder / "reproduce.py").read_text()
-    before, _, after = text.partition("name, index, exact, allowed = ")
-    given = read_finding(folder).suspicion
-    mended = tmp_path / "mended.py"
-    face = f"{given.output!r}, {given.index}, {given.given}, 0.0"
-    mended.write_text(f"{before}name, index, exact, allowed = {face}\n{after.partition(chr(10))[2]}")
-    shown = subprocess.run([sys.executable, mended], capture_output=True, cwd=tmp_path)
-    assert shown.returncode == 0
-
-
-def test_the_same_command_tries_nothing_again(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before, files = found_in(own / "out"), [str(own / "wrong.onnx"), str(own / "right.onnx")]
-    assert main(["fuzz", *files, "--systems", "ort-none,ort-all", "-o", str(own / "out"), "-q", "-f", "json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert found_in(own / "out") == before
-    assert told["counts"]["ort-none"]["suspect"] == 1
-    assert told["over"]
-
-
-def test_others_of_a_folder_are_told_apart(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fuzz", str(own / "wrong.onnx"), "--systems", "ort-none", "-o", str(own / "out"), "-q"]) == 2
-    assert "another campaign" in capsys.readouterr().err
-
-
-def test_what_is_known_ends_nothing(own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    known = tmp_path / "known.json"
-    known.write_text(json.dumps([{"where": "an address", "system": "ort", "kind": "numbers", "operators": ["Max"]}]))
-    words = ["fuzz", str(own / "wrong.onnx"), "--systems", "ort-none", "--known", str(known), "-q"]
-    assert main([*words, "-o", str(tmp_path / "out")]) == 0
-    assert "1 that are known" in capsys.readouterr().out
-    known.write_text('[{"system": "ort"}]')
-    assert main([*words, "-o", str(tmp_path / "other")]) == 2
-    assert "no list of known findings" in capsys.readouterr().err
-
-
-def test_findings_are_tried_again_as_data(own: Path, tmp_path: Path) -> None:
-    (folder,) = (own / "out" / "findings").iterdir()
-    gone = tmp_path / "findings" / folder.name
-    gone.mkdir(parents=True)
-    for path in folder.iterdir():
-        if path.is_file():
-            (gone / path.name).write_bytes(path.read_bytes())
-    told = json.loads((gone / "finding.json").read_text())
-    (gone / "finding.json").write_text(json.dumps(told | {"system": "convert", "setting": "version"}))
-    (gone / "reproduce.py").write_text("raise SystemExit('never run')")
-    with ProgressDisplay(quiet=True) as display:
-        there = recheck(own / "out", tmp_path, display, workers=1, seconds=30)
-        elsewhere = recheck(tmp_path / "findings", tmp_path, display, workers=1, seconds=30)
-        with pytest.raises(UsageError, match="holds no finding"):
-            recheck(own / "wrong.onnx", tmp_path, display, workers=1, seconds=30)
-    assert [item.verdict for item in there] == ["there"]
-    assert [item.verdict for item in elsewhere] == ["gone"], "what ONNX Runtime gives is right for a converter"
-
-
-def test_a_configurations_section(own: Path, tmp_path: Path) -> None:
-    section = {"models": [str(own / "right.onnx")], "systems": ["ort-none"]}
-    (tmp_path / "campaign.json").write_text(json.dumps({"fuzz": section}))
-    assert main(["fuzz", str(tmp_path / "campaign.json"), "-q"]) == 0
-    assert (tmp_path / "generated" / "fuzz" / DATABASE).is_file()
-
-
-def test_generated_networks_are_dealt_by_what_systems_cost() -> None:
-    networks = [FuzzNetwork(str(place), place, Path(), place < 40, "") for place in range(100)]
-    shares = dealt(Fuzz(systems=["ort-all", "tvm-O3", "torch-compile"]), networks)
-    assert [len(share) for share in shares.values()] == [100, 8 + 3, 2]
-    only = dealt(Fuzz(systems=["torch-compile"]), networks)
-    assert len(only["torch-compile"]) == 100
+    counts = json.loads((tmp_path / "out" / TOLD).read_text(encoding="utf-8"))["counts"]
+    assert counts["convert-version"] == {"right": 3}, "what ONNX Runtime gives is right for a converter"
 
 
 @pytest.mark.slow
@@ -153,56 +64,35 @@ def test_ten_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     assert whole["suspicions"] == killed["suspicions"]
 
 
-def test_ones_own_inputs_are_fed(own: Path, tmp_path: Path) -> None:
-    given = np.arange(8, dtype=np.float32)
-    np.savez(tmp_path / "given.npz", x=given)
-    asked = ["fuzz", str(own / "wrong.onnx"), "--data", str(tmp_path / "given.npz"), "--systems", "ort-none", "-q"]
-    assert main([*asked, "-o", str(tmp_path / "out")]) == 1
-    fed = [opened_arrays(path)["x"] for path in sorted((tmp_path / "out" / "own").glob("*/inputs.npz"))]
-    assert np.concatenate(fed).tolist() == given.tolist()[: 4 * len(fed)]
-    (finding,) = map(read_finding, (tmp_path / "out" / "findings").iterdir())
-    assert finding.source.startswith("wrong.onnx, inputs ")
-    assert finding.source.endswith("of the data")
-    assert main(["fuzz", "--data", str(tmp_path / "given.npz"), "-o", str(tmp_path / "none"), "-q"]) == 2
+def tried(database: Path) -> int:
+    try:
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as opened:
+            return int(opened.execute("select count(*) from tries").fetchone()[0])
+    except sqlite3.Error:
+        return 0
 
 
-def test_the_page_of_a_campaign_that_goes_on_loads_itself_anew() -> None:
-    summary = Summary((), {"ort-all": {"right": 3, "alike": 1}}, {"ort-all": 1.0}, {}, {}, {}, 0, over=False)
-    assert 'http-equiv="refresh"' in findings_page(summary, live=True)
-    page = findings_page(summary)
-    assert "refresh" not in page
-    assert "Time was up" in page
-
-
-def test_drawn_options_are_part_of_a_case(own: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "network"
-    folder.mkdir()
-    made = right()
-    (folder / MODEL).write_bytes(made.network)
-    write_arrays(folder / INPUTS, dict(made.inputs))
-    always, _ = case_for(folder, entry("ort-all"), 1.0)
-    assert always.options["ort"]["disabled_optimizers"]
-    assert case_for(folder, entry("ort-all"), 1.0)[0].key == always.key
-    assert case_for(folder, entry("ort-all"), 0.0)[0].options == {}
-    assert case_for(folder, entry("ort-none"), 1.0)[0].options == {}
-
-
-def test_functions_of_ones_own_filter_findings(own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "mine.py").write_text("def no_max(finding):\n    return 'Max' not in finding.operators\n")
-    asked = ["fuzz", str(own / "wrong.onnx"), "--systems", "ort-none", "--function", f"{tmp_path}/mine.py:no_max"]
-    assert main([*asked, "-o", str(tmp_path / "out"), "-q"]) == 3
-    assert "not run, as functions are programs" in capsys.readouterr().err
-    assert main([*asked, "--trust", "-o", str(tmp_path / "out"), "-q"]) == 0
-    assert "left out by functions of one's own: 1" in capsys.readouterr().out
-    made = ["generate", "-n", "1", "--function", f"{tmp_path}/mine.py:no_max", "--trust", "-o", str(tmp_path / "x")]
-    assert main([*made, "-q"]) == 2
-    assert "filters findings, and there are none here" in capsys.readouterr().err
-
-
-@given(count=st.integers(0, 3000))
-def test_rounds_are_all_networks_each_once_and_grow(count: int) -> None:
-    found = list(parts(count, 400))
-    assert [place for begin, upto in found for place in range(begin, upto)] == list(range(count))
-    sizes = [upto - begin for begin, upto in found][:-1]
-    assert sizes == sorted(sizes)
-    assert not sizes or sizes[0] == 100
+@pytest.mark.slow
+@pytest.mark.workers
+def test_a_killed_campaign_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    files = []
+    for name, made in (("wrong", compared_by_halves_of_any()), ("right", right())):
+        files.append(str(tmp_path / f"{name}.onnx"))
+        onnx.save(made.model, files[-1])
+    words = ["fuzz", *files, "--systems", "ort-none,ort-all", "--reduce", "5", "-j", "1", "-q", "-o"]
+    command = [sys.executable, "-m", "conrepair", *words]
+    assert subprocess.run([*command, tmp_path / "whole"], check=False).returncode == 1
+    killed = tmp_path / "killed"
+    process = subprocess.Popen([*command, killed], start_new_session=True)
+    limit = time.monotonic() + 120
+    while not tried(killed / DATABASE) and process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (killed / PAGE).exists(), "it was killed on the way"
+    assert subprocess.run([*command, killed], check=False).returncode == 1
+    one, two = (json.loads((tmp_path / name / TOLD).read_text()) for name in ("whole", "killed"))
+    for name in ("findings", "counts", "suspicions", "seen_in", "over"):
+        assert one[name] == two[name]
+    assert files_of(tmp_path / "whole") == files_of(killed)
+    assert not [path for path in killed.iterdir() if path.name.startswith(".fuzzing-")], "what it left is gone"
