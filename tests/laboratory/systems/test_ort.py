@@ -25,9 +25,7 @@ TEXT = """<ir_version: 8, opset_import: ["" : 17]> g (float[1, 64] x) => (float[
         ("all", ["MatMul", "Swish", "Tanh"]),
     ],
 )
-def test_what_optimizations_leave_is_shown(
-    name: str, kinds: list[str], beside: bool, tmp_path: Path
-) -> None:
+def test_what_optimizations_leave_is_shown(name: str, kinds: list[str], beside: bool, tmp_path: Path) -> None:
     made = onnx.parser.parse_model(TEXT)
     weight = np.eye(64, dtype=np.float32)
     made.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
