@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from verdict_networks import convolution
 
 from conrepair.application.cli import main
 from conrepair.ground.runtime.files.whole import sha256_of
@@ -20,34 +20,10 @@ from conrepair.ground.runtime.outside.environments import ENVIRONMENTS
 HEAVY = {"numpy", "onnx", "onnxruntime", "pydantic", "rich", "scipy", "tensorflow", "torch", "tvm"}
 
 
-def save_net(path: Path, *, scale: float = 1.0, opset: int = 17, layout: str = "NCHW") -> Path:
-    """A convolution, a ReLU and a mean over the picture: float32 [batch, 3, 9, 6] to [batch, 4]."""
-    weights = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype(np.float32) * np.float32(scale)
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["c"], ["r"]),
-        helper.make_node("ReduceMean", ["r"], ["y"], axes=[2, 3], keepdims=0),
-    ]
-    shape = ["batch", 3, 9, 6]
-    if layout == "NHWC":
-        nodes.insert(0, helper.make_node("Transpose", ["image"], ["x"], perm=[0, 3, 1, 2]))
-        shape = ["batch", 9, 6, 3]
-    graph = helper.make_graph(
-        nodes,
-        "net",
-        [helper.make_tensor_value_info("x" if layout == "NCHW" else "image", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])],
-        [numpy_helper.from_array(weights, "w")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
-    onnx.save(model, path)
-    return path
-
-
 @pytest.fixture
 def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    return save_net(tmp_path / "net.onnx")
+    return convolution(tmp_path / "net.onnx")
 
 
 def test_help_imports_no_library() -> None:
@@ -80,7 +56,7 @@ def test_every_verb_has_help_with_exit_codes(verb: str, capsys: pytest.CaptureFi
 
 
 def test_comparing_equals(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = save_net(tmp_path / "nhwc.onnx", layout="NHWC")
+    other = convolution(tmp_path / "nhwc.onnx", layout="NHWC")
     hashes = sha256_of(net), sha256_of(other)
     assert main(["compare", str(net), str(net), "-q"]) == 0
     printed = capsys.readouterr().out
@@ -95,7 +71,7 @@ def test_comparing_equals(net: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_comparing_different_models(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = save_net(tmp_path / "scaled.onnx", scale=1.01)
+    other = convolution(tmp_path / "scaled.onnx", scale=1.01)
     assert main(["compare", str(net), str(other), "-q", "-f", "json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert [row["verdict"] for row in report["rows"]] == [None, "faulty"]
@@ -134,7 +110,7 @@ def test_external_data_are_found_from_any_folder(net: Path, tmp_path: Path, monk
     """And those of another model, which lie in the working directory under the same name, are not taken."""
     for name, scale in (("right", 1.0), ("wrong", 3.0)):
         (tmp_path / name).mkdir()
-        proto = onnx.load(save_net(tmp_path / "net.onnx", scale=scale))
+        proto = onnx.load(convolution(tmp_path / "net.onnx", scale=scale))
         onnx.save(
             proto, tmp_path / name / "net.onnx", save_as_external_data=True, location="net.data", size_threshold=0
         )
@@ -236,24 +212,3 @@ def test_a_conversion_whose_environment_cannot_be_made(
     via = ["--via", "onnx-tflite-onnx2tf", "-o", str(tmp_path / "net.tflite")]
     assert main(["convert", str(net), "--to", "tflite", *via, "-q"]) == 2
     assert "environment onnx2tf needs about 1e+09 GB" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-@pytest.mark.parametrize(("scale", "code"), [(1.0, 0), (1.5, 1)])
-def test_torch_script_takes_what_its_source_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, scale: float, code: int
-) -> None:
-    """The file doesn't say what its inputs are."""
-    import torch
-    from torch import nn
-
-    monkeypatch.chdir(tmp_path)
-    weights = numpy_helper.to_array(onnx.load(save_net(tmp_path / "net.onnx", layout=layout)).graph.initializer[0])
-    network = nn.Sequential(
-        nn.Conv2d(3, 4, 3, padding=1, bias=False), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
-    )
-    with torch.no_grad():
-        network[0].weight.copy_(torch.from_numpy(weights * np.float32(scale)))
-    torch.jit.trace(network, torch.zeros(2, 3, 9, 6)).save("net.pt")
-    assert main(["compare", "net.onnx", "net.pt", "-o", "out", "--quiet"]) == code
-    assert main(["localize", "net.onnx", "net.pt", "-o", "found", "--quiet"]) == code

@@ -16,26 +16,6 @@ from conrepair.verdicts.evaluate.run import HeldRun
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 from conrepair.verdicts.evaluate.verdict import Verdict
 
-KINDS = ["BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E5M2", "INT4", "UINT4"]
-
-
-def kinds(end: str, kind: str) -> dict[str, int]:
-    number = getattr(TensorProto, kind)
-    return {"kind": number} if end == "output" else {"kind": TensorProto.FLOAT, "given": number}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("end", ["input", "output"])
-def test_ends(end: str, kind: str, tmp_path: Path) -> None:
-    said = kinds(end, kind)
-    source = narrow_networks.ends_in(tmp_path / "right.onnx", **said)
-    assert conrepair.compare(source, source, in_process=True).verdict is Verdict.EQUIVALENT
-    target = narrow_networks.ends_in(tmp_path / "wrong.onnx", scale=1.5, **said)
-    found = conrepair.localize(source, target, in_process=True)
-    assert found.verdict is Verdict.FAULTY
-    assert found.faults[0].target_layers[0] == "product"
-    assert "scaled by 1.5" in " ".join(found.faults[0].evidence)
-
 
 def test_values_are_those_that_the_type_has(tmp_path: Path) -> None:
     path = narrow_networks.ends_in(tmp_path / "a.onnx", TensorProto.FLOAT, given=TensorProto.FLOAT8E4M3FN)
@@ -45,17 +25,6 @@ def test_values_are_those_that_the_type_has(tmp_path: Path) -> None:
     rounded = data.astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
     one, two = (conrepair.execute(path, data=item, in_process=True).outputs["y"] for item in (data, rounded))
     np.testing.assert_array_equal(one, two)
-
-
-@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
-def test_weights_of_four_bits(kind: str, tmp_path: Path) -> None:
-    number = getattr(TensorProto, kind)
-    source = narrow_networks.four_bits(tmp_path / "right.onnx", number)
-    assert conrepair.compare(source, source, in_process=True).verdict is Verdict.EQUIVALENT
-    target = narrow_networks.four_bits(tmp_path / "wrong.onnx", number, scale=0.13)
-    found = conrepair.localize(source, target, in_process=True)
-    assert found.verdict is Verdict.FAULTY
-    assert "scaled by 1.3" in " ".join(found.faults[0].evidence)
 
 
 def test_what_has_no_kernel_is_refused_in_words(tmp_path: Path) -> None:
