@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import device_outputs
 import ml_networks
 import narrow_networks
 import odd_modules
 import ragged_networks
 import verdict_networks as networks
+from byte_networks import PREPARATIONS, prepared
 from decoder_networks import decoder, heavier, merged, swapped
 from onnx import TensorProto
 from verdict_networks import LOOKED_UP, NORM, PICTURES, TREE, Make, features, pooled
@@ -61,6 +63,7 @@ EXCHANGED = {"end": "r = Reshape (m, sizes) y = Transpose <perm = [0, 2, 1]> (r)
 FLAT = {"end": "y = Identity (m)", "shape": "24"}
 FLATTENED = {"end": "r = Reshape (m, sizes) y = Flatten (r)", "shape": "24"}
 ROWS = {"data": odd_modules.ROWS}
+PICTURES_OF_DEVICES = {"data": {"image": device_outputs.IMAGES}}
 MOVED = {"moved": 0.2}
 STEPS: dict[str, dict[str, Any]] = {
     "open": {}, "wrong": {"factor": 1.2}, "fixed": {"time": "6", "batch": "4"}, "lone": {"time": "6", "batch": "1"},
@@ -283,6 +286,25 @@ CASES = [
     # What only unusual inputs show.
     *(Case(name, networks.unusual, {"text": other}, says, source={"text": one}, **ANSWERS)
       for name, one, other, says in UNUSUAL),
+
+    # Another arithmetic, which excuses what it makes alone.
+    Case("a device in bfloat16", device_outputs.scores, {"wrong": ""}, "noise",
+         "explained if it computes in bfloat16", options=PICTURES_OF_DEVICES, **ANSWERS),
+    *(Case(f"a device in bfloat16, {wrong}", device_outputs.scores, {"wrong": wrong}, FAULTY,
+           options=PICTURES_OF_DEVICES)
+      for wrong in ("no numbers", "one that's none", "zeros behind the samples that are simulated",
+                    "samples exchanged", "classes exchanged", "one column")),
+    Case("weights in bfloat16", device_outputs.narrow, {"rounded": True}, FAULTY, options=PICTURES_OF_DEVICES),
+    Case("weights in bfloat16, declared", device_outputs.narrow, {"rounded": True}, "noise",
+         options={**PICTURES_OF_DEVICES, "arithmetic": "bfloat16"}),
+
+    # One of two models takes bytes and prepares them itself.
+    *(Case(f"bytes prepared as {recipe}, {side}", prepared,
+           reason=f"{side}.onnx-{place} takes bytes, which {other}.onnx-{1 - place} is fed prepared by `{recipe}`",
+           **{side: {"recipe": recipe}})
+      for recipe in PREPARATIONS for place, (side, other) in enumerate((("source", "target"), ("target", "source")))),
+    Case("bytes, wrong weights", prepared, {"recipe": "torchvision", "wrong": "inner"}, FAULTY, "", "c",
+         "parameters: ", WEIGHT.format("c"), **REPAIR),
 
     # TorchScript, which takes what its source takes.
     *(Case(f"{layout} and a script, times {scale}", networks.convolution_or_script,

@@ -8,10 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import device_outputs
 import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from device_outputs import IMAGES, computed
 from localized import WEIGHTS, Variant, pictures
 from onnx import TensorProto, helper, numpy_helper, save
 from torch.nn import functional
@@ -23,7 +25,6 @@ from conrepair.diagnosis.localization.result import Localization
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging.recognition import Fit
 
-IMAGES = pictures()
 INNER = ["a", "b", "c", "d", "f", "scores"]
 
 
@@ -34,19 +35,6 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez("in.npz", image=IMAGES)
 
 
-def _device(kind: torch.dtype, factors: Mapping[str, float] | None = None) -> dict[str, npt.NDArray[Any]]:
-    """What the network gives in a type, all its tensors, with weights off by some factors."""
-    w = {name: torch.tensor(array * (factors or {}).get(name, 1.0), dtype=kind) for name, array in WEIGHTS.items()}
-    found = {"a": functional.conv2d(torch.tensor(IMAGES, dtype=kind), w["first"], w["bias"], stride=2, padding=1)}
-    found["b"] = functional.relu(found["a"])
-    found["c"] = functional.conv2d(found["b"], w["inner"], padding=1)
-    found["d"] = found["b"] + found["c"]
-    found["f"] = found["d"].mean((2, 3))
-    found["scores"] = functional.linear(found["f"], w["dense"], w["shift"])
-    found["y"] = functional.softmax(found["scores"], dim=1)
-    return {name: array.float().numpy() for name, array in found.items()}
-
-
 def _recorded(arrays: Mapping[str, npt.NDArray[Any]], *names: str) -> str:
     np.savez("out.npz", **{name: arrays[name] for name in (*names, "y")})
     return "out.npz"
@@ -54,7 +42,7 @@ def _recorded(arrays: Mapping[str, npt.NDArray[Any]], *names: str) -> str:
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_a_right_device_is_not_accused_and_its_arithmetic_named(name: str) -> None:
-    arrays = _device(getattr(torch, name))
+    arrays = computed(getattr(torch, name))
     compared = conrepair.compare("net.onnx", _recorded(arrays), data="in.npz", in_process=True)
     assert (compared.verdict, compared.arithmetic) == ("noise", name), compared.reason
     assert f"explained if it computes in {name}" in compared.reason
@@ -65,7 +53,7 @@ def test_a_right_device_is_not_accused_and_its_arithmetic_named(name: str) -> No
 
 def _fused(factors: Mapping[str, float] | None = None) -> dict[str, npt.NDArray[Any]]:
     """What it gives where only what's multiplied is rounded to bfloat16, and the first layer isn't at all."""
-    found = _device(torch.float32, factors)
+    found = computed(torch.float32, factors)
     w = {name: torch.tensor(array * np.float32((factors or {}).get(name, 1.0))) for name, array in WEIGHTS.items()}
 
     def rounded(array: Any) -> torch.Tensor:
@@ -96,7 +84,7 @@ def test_tensors_on_the_way_tell_what_outputs_alone_leave_open() -> None:
 @pytest.mark.parametrize(("weights", "layer"), [("first", "a"), ("inner", "c"), ("dense", "scores")])
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_a_fault_of_two_per_cent_on_such_a_device_is_found(name: str, weights: str, layer: str) -> None:
-    arrays = _device(getattr(torch, name), {weights: 1.02})
+    arrays = computed(getattr(torch, name), {weights: 1.02})
     found = conrepair.localize("net.onnx", _recorded(arrays, *INNER), data="in.npz", in_process=True)
     assert (found.verdict, found.arithmetic) == ("faulty", name)
     assert [fault.source_layers for fault in found.faults] == [(layer,)]
@@ -105,7 +93,7 @@ def test_a_fault_of_two_per_cent_on_such_a_device_is_found(name: str, weights: s
 
 def test_one_layer_that_is_off_among_others_in_float32_is_no_arithmetic() -> None:
     """As much as bfloat16 makes, but not its numbers."""
-    arrays = _device(torch.float32, {"inner": 1.003})
+    arrays = computed(torch.float32, {"inner": 1.003})
     found = conrepair.localize("net.onnx", _recorded(arrays, *INNER), data="in.npz", in_process=True)
     assert found.verdict == "faulty"
     assert [fault.source_layers for fault in found.faults] == [("c",)]
@@ -113,11 +101,11 @@ def test_one_layer_that_is_off_among_others_in_float32_is_no_arithmetic() -> Non
 
 def test_a_declared_arithmetic_is_the_only_one() -> None:
     """What eight bits or bfloat16 would explain, float16 doesn't."""
-    wrong = _recorded(_device(torch.float16, {"first": 1.03}))
+    wrong = _recorded(computed(torch.float16, {"first": 1.03}))
     for name in ("float16", "float32"):
         found = conrepair.compare("net.onnx", wrong, data="in.npz", arithmetic=name, in_process=True)
         assert (found.verdict, found.arithmetic) == ("faulty", "")
-    right = _recorded(_device(torch.float16))
+    right = _recorded(computed(torch.float16))
     found = conrepair.compare("net.onnx", right, data="in.npz", arithmetic="float16", in_process=True)
     assert (found.verdict, found.arithmetic) == ("noise", "float16")
     with pytest.raises(conrepair.ConrepairError, match="float17"):
@@ -149,51 +137,16 @@ def test_a_target_is_right_where_the_sources_runtime_is_off() -> None:
 
 def test_probabilities_that_were_rounded_are_still_probabilities() -> None:
     """Ten classes in bfloat16 don't add up to 1 within a thousandth: they aren't taken for scores."""
-    arrays = _device(torch.float32)
+    arrays = computed(torch.float32)
     values = torch.tensor(arrays["y"]).to(torch.bfloat16).float().numpy()
     assert np.abs(values.sum(axis=1) - 1).max() > 1e-3
     found = conrepair.compare("net.onnx", _recorded({"y": values}), data="in.npz", in_process=True)
     assert found.row.comparison.outputs[0].error.relative_l2 < 3e-3, found.reason
 
 
-def _wrong(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Scores of a device in bfloat16, with something else wrong."""
-    scores = arrays["scores"].copy()
-    if name == "no numbers":
-        scores[:] = np.nan
-    elif name == "one that's none":
-        scores[0, 0] = np.inf
-    elif name == "zeros behind the samples that are simulated":
-        scores[5:] = 0
-    elif name == "samples exchanged":
-        scores[[-1, -2]] = scores[[-2, -1]]
-    elif name == "classes exchanged":
-        scores = scores[:, ::-1].copy()
-    elif name == "one column":
-        scores[:, 2] *= 1.2
-    return scores
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("no numbers", "one that's none", "zeros behind the samples that are simulated", "samples exchanged"),
-        *("classes exchanged", "one column"),
-    ],
-)
-def test_no_arithmetic_excuses_what_it_does_not_make(name: str) -> None:
-    Variant(after="", outputs="float[batch, 5] scores").write(Path("scores.onnx"))
-    arrays = _device(torch.bfloat16)
-    right = conrepair.compare("scores.onnx", {"scores": arrays["scores"]}, data="in.npz", in_process=True)
-    assert (right.verdict, right.arithmetic) == ("noise", "bfloat16")
-    for verb in (conrepair.compare, conrepair.localize):
-        found = verb("scores.onnx", {"scores": _wrong(name, arrays)}, data="in.npz", in_process=True)
-        assert found.verdict == "faulty", found.reason
-
-
 def test_one_channel_among_others_in_float32_is_a_fault() -> None:
     """The error of all is as large as eight bits make, but these would change all channels."""
-    arrays = _device(torch.float32)
+    arrays = computed(torch.float32)
     arrays["c"][:, 1] *= 1.03
     arrays |= {"d": arrays["b"] + arrays["c"]}
     arrays["f"] = arrays["d"].mean((2, 3))
@@ -205,7 +158,7 @@ def test_one_channel_among_others_in_float32_is_a_fault() -> None:
 
 def test_a_fault_that_outputs_alone_cannot_tell_is_undecided() -> None:
     """Numbers of float32 that are as far off as bfloat16's would be, and aren't those of the simulation."""
-    arrays = _device(torch.float32, {"first": 1.004, "inner": 0.997})
+    arrays = computed(torch.float32, {"first": 1.004, "inner": 0.997})
     found = conrepair.compare("net.onnx", _recorded(arrays), data="in.npz", in_process=True)
     assert found.verdict in {"undecided", "faulty"}, found.reason
     assert "record tensors on the way" in found.reason or found.verdict == "faulty"
@@ -248,22 +201,12 @@ def test_a_simulation_that_fails_leaves_the_others() -> None:
     assert {"bfloat16"} <= {of.arithmetic for of in found.row.comparison.outputs[0].fits}
 
 
-def test_an_arithmetic_that_a_model_is_said_to_have_excuses_its_layers() -> None:
-    """A file with weights that were rounded to bfloat16, run here."""
-    narrow = {name: torch.tensor(array).to(torch.bfloat16).float().numpy() for name, array in WEIGHTS.items()}
-    Variant(weights=narrow).write(Path("narrow.onnx"))
-    for verb in (conrepair.compare, conrepair.localize):
-        assert verb("net.onnx", "narrow.onnx", data="in.npz", in_process=True).verdict == "faulty"
-        found = verb("net.onnx", "narrow.onnx", data="in.npz", arithmetic="bfloat16", in_process=True)
-        assert found.verdict == "noise", found.reason
-
-
 def test_samples_that_differ_most_are_looked_at_though_the_others_are_in_an_arithmetic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     last = 23  # behind those that are looked at first
     images = pictures(last + 1)
-    monkeypatch.setitem(globals(), "IMAGES", images)
+    monkeypatch.setattr(device_outputs, "IMAGES", images)
     np.savez("in.npz", image=images)
     arrays = _fused()
     wrong = {name: array.copy() for name, array in arrays.items()}
