@@ -210,6 +210,7 @@ def _moved_blocks(node: Node, inputs: list[Array]) -> Array:
 
 
 _FUNCTIONS: dict[str, Callable[[Node, list[Array]], Any]] = {
+    "Identity": lambda node, inputs: inputs[0] if inputs else None,  # of truth values, too
     **dict.fromkeys(("Conv", "ConvTranspose", "MaxPool", "AveragePool"), _window),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization"), _group_normalization),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from crossed import slower
-from onnx_networks import branching, specs, written
+from onnx_networks import branching, specs
 from rewritten_networks import WRITERS
 from rewritten_networks import feeds_of as onnx_feeds_of
 from small_models import model_of
@@ -23,7 +23,6 @@ from conrepair.formats.models.registry import framework
 from conrepair.ground.graph.layer_graph import Array, Node
 from tests.support.native_models import feeds_of, keras_file, tensorflow_file, tflite_file, torch_file
 
-_IDENTITY = "small (float[batch, 8] x) => (float[batch, 8] y) { y = Identity (x) }"
 _CLOSE = {"rtol": 1e-4, "atol": 2e-5}
 _FILES = {"keras": keras_file, "tflite": tflite_file, "torch": torch_file, "tensorflow": tensorflow_file}
 _LEFT: Mapping[str, frozenset[str]] = {  # that can't be put in yet
@@ -106,21 +105,6 @@ def test_what_a_node_computes_can_be_put_in_its_place(name: str, tmp_path: Path)
     nodes = [node for node in graph.nodes if graph.tensors[node.outputs[0]].observable]
     nodes = [node for node in nodes if all(graph.tensors[item].observable for item in node.inputs if item)]
     assert recomputed(model, nodes, feeds, tmp_path) <= _LEFT["onnx"]
-
-
-@pytest.mark.parametrize("kind", [*_FILES, "onnx"])
-def test_a_slice_takes_the_same_in_every_format(kind: str, tmp_path: Path) -> None:
-    if kind == "onnx":
-        model = model_of("onnx", written(tmp_path / "m.onnx", _IDENTITY, {}))
-        given = {"x": np.random.default_rng(1).normal(size=(2, 8)).astype(np.float32)}
-    else:
-        model, given = _FILES[kind]("pair", tmp_path), feeds_of("pair")
-    editor = open_editor(model)
-    cut = Operation("Slice", (editor.graph.outputs[0],), {"starts": (1,), "ends": (-1,), "axes": (1,), "steps": (2,)})
-    editor.graft(editor.graph.outputs[0], [cut], "cut")
-    both = zip(answers(model, given), answers(editor.save(tmp_path / "out", "cut"), given), strict=True)
-    ((right, shorter),) = [(one, two) for one, two in both if one.shape != two.shape]
-    np.testing.assert_array_equal(shorter, right[:, 1:-1:2])
 
 
 def test_a_number_gathers_without_an_axis_in_a_tflite_file(tmp_path: Path) -> None:
