@@ -102,7 +102,7 @@ _LACKS: Mapping[str, frozenset[str]] = {
         *("Celu", "ThresholdedRelu", "MaxPool beyond the edge", "ConvTranspose", "Concat with a constant", "Tile"),
         *("Expand", "Pad of edges"),
     },
-    "tensorflow": _REDUCED | _MOVED | (_NOWHERE - {"MatMul of two"}) | {
+    "tensorflow": _REDUCED | {"LpNormalization"} | (_NOWHERE - {"MatMul of two"}) | {
         *("Celu", "ThresholdedRelu", "GroupNormalization", "MaxPool beyond the edge", "Expand", "Pad of edges"),
     },
 }  # fmt: skip

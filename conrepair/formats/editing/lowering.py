@@ -23,7 +23,10 @@ from conrepair.ground.graph.operators import NORMALIZATIONS, OPERATORS, RECURREN
 _FLAT = 2  # axes of a tensor without places
 _UNBOUNDED = {"min": -math.inf, "max": math.inf}
 
-CHANNELLED = frozenset({"BatchNormalization", "InstanceNormalization", "GroupNormalization", *WINDOWS})
+_BLOCKS = {"DepthToSpace", "SpaceToDepth"}
+CHANNELLED = frozenset(
+    {"BatchNormalization", "InstanceNormalization", "GroupNormalization", "LRN", *_BLOCKS, *WINDOWS}
+)
 """Operators that have channels: the first axis behind the batch, or the last one."""
 
 Operations = tuple[Operation, ...]

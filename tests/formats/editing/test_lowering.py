@@ -85,7 +85,10 @@ def test_a_stack_is_joined_along_an_axis_of_its_own(axis: int, tmp_path: Path) -
     np.testing.assert_array_equal(given, np.stack([feed, feed], axis))
 
 
-@pytest.mark.parametrize("name", ["Conv", "MaxPool", "BatchNormalization", "InstanceNormalization"])
+@pytest.mark.parametrize(
+    "name",
+    ["Conv", "MaxPool", "BatchNormalization", "InstanceNormalization", "LRN", "DepthToSpace", "SpaceToDepth"],
+)
 def test_channels_are_turned_to_where_a_format_wants_them(name: str, tmp_path: Path) -> None:
     operation, feed = CASES[name].operation, drawn(*SHAPE)
     right = computed([operation], tmp_path, feed)
