@@ -347,7 +347,7 @@ class Workers:
             lane.close()  # what earlier jobs left is not this job's to answer for
         if self._free is None:
             self._free = free_for_jobs()
-        request = (job.function, plain(job.payload), str(job.folder), str(_log_path(job.folder)), HASHES)
+        request = (job.function, plain(job.payload), str(job.folder), str(_log_path(job.folder)), dict(HASHES))
         place = Path(tempfile.gettempdir())
         with storage_error(place):
             if self._temporary is None:
