@@ -281,7 +281,8 @@ def _repaired(
             )
 
         before, after = proved(options.ran)
-        if edited is not None and after.error:  # what ran before did so in other batches, which answers may depend on
+        # What ran before did so in other batches, on which answers may depend.
+        if edited is not None and after.error and any(options.ran):
             before, after = proved((None, None))
         effects = outcome.effects if edits else ()
         if preparation is not None:

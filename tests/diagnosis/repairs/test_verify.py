@@ -165,7 +165,7 @@ def test_what_was_run_before_is_not_run_again(tmp_path: Path, monkeypatch: pytes
         parts = [item.outputs["y"] for item in Unseen(0, 24).answers(in_order, side.model)]
         np.save(folder / "output_0.npy", np.concatenate(parts))
         outputs = framework("onnx").describe(side.model).outputs
-        ran.append(Ran(str(folder), side.model.sha256, outputs, ordered=True))
+        ran.append(Ran(str(folder), side.model.sha256, 16, outputs, ordered=True))
     right, theirs = ([*unseen.answers(side, side.model)] for side in sides)
     wanted = unseen.agreement(right, theirs)
     monkeypatch.setattr(verify.Unseen, "answers", lambda *_: pytest.fail("it's run again"))
@@ -183,7 +183,7 @@ def test_what_another_one_gave_is_no_answer(other: str, tmp_path: Path) -> None:
     outputs = framework("onnx").describe(side.model).outputs
     sha256 = "0" * 64 if other == "model" else side.model.sha256
     unseen = unseen_samples(side, side, RepairOptions(Options(samples=4), unseen=8))
-    found = [*unseen.as_it_came(side, Ran(str(tmp_path), sha256, outputs, ordered=True))]
+    found = [*unseen.as_it_came(side, Ran(str(tmp_path), sha256, 16, outputs, ordered=True))]
     assert found[0].outputs["y"].any()
 
 
