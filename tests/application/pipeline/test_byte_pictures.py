@@ -35,7 +35,7 @@ def test_data_of_either_model_feed_both(given: str, tmp_path: Path) -> None:
 
 
 def test_by_the_files_alone_its_preparation_is_a_layer_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = plain(tmp_path), of_bytes(tmp_path, "torchvision")
+    pair = prepared(tmp_path / "plain.onnx"), prepared(tmp_path / "bytes.onnx", recipe="torchvision")
     monkeypatch.setattr(onnxruntime.InferenceSession, "run", None)  # it's not run
     found = conrepair.compare(*pair, static=True, in_process=True)
     assert (found.verdict, found.notes) == ("undecided", ())
