@@ -36,7 +36,7 @@ from conrepair.diagnosis.repairs.verify import (
 from conrepair.formats.converters.routes import find_route
 from conrepair.formats.editing.editor import Editor
 from conrepair.formats.editing.operation import NotEditableError
-from conrepair.formats.models.identity import copy_model, model_sha256, place_model
+from conrepair.formats.models.identity import model_sha256, move_model, place_model
 from conrepair.formats.models.model import ChangedModel, Model
 from conrepair.formats.models.registry import framework
 from conrepair.ground.data.pictures.recipe import recipe_fields, write_recipe
@@ -298,9 +298,7 @@ def _repaired(
         graphs = {}
         if model is not None:
             graphs[model.sha256] = graph_record(found.graph)  # as long as the candidate's file is there
-            made = Path(model.path)
-            copy_model(made, folder / made.name, made=True)
-            model = replace(model, path=str(folder / made.name))
+            model = replace(model, path=str(move_model(Path(model.path), folder)))
         if patch.edits:
             edited = bench.target.model
             if searched.delivery is not None:

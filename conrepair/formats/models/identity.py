@@ -71,18 +71,22 @@ def model_sha256(path: Path) -> str:
     return hashlib.sha256("".join(sha256_of(file) for file in files).encode()).hexdigest()
 
 
-def copy_model(path: Path, destination: Path, *, made: bool = False) -> None:
-    """Copy a model; external data go beside the copy under their own names, which the model refers to.
-
-    Args:
-        path: The model.
-        destination: Of its main file.
-        made: As of `copy_whole`.
-    """
+def copy_model(path: Path, destination: Path) -> None:
+    """Copy a model; external data go beside the copy under their own names, which the model refers to."""
     main, *others = model_files(path)
     for file in others:
-        copy_whole(file, destination.parent / file.relative_to(path.parent), made=made)
-    copy_whole(main, destination, made=made)
+        copy_whole(file, destination.parent / file.relative_to(path.parent))
+    copy_whole(main, destination)
+
+
+def move_model(path: Path, folder: Path) -> Path:
+    """Move a model to another folder of the same disk, where nothing has its names; returns where it's then."""
+    files = model_files(path)
+    for file in files:
+        place = folder / file.relative_to(path.parent)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file.rename(place)
+    return folder / path.name
 
 
 def place_model(path: Path, destination: Path) -> None:

@@ -241,32 +241,16 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def copy_whole(source: Path, destination: Path, *, made: bool = False) -> None:
+def copy_whole(source: Path, destination: Path) -> None:
     """Copy a file or a folder to `destination`, which appears whole.
 
     A copy and not a link: what a person does to a file of the run must not reach the store, nor another run's output.
-    But a large file of a folder that goes is there once, where the disk can have it in two places.
-
-    Args:
-        source: The file or folder.
-        destination: Where nothing of anybody's is.
-        made: Whether it lies in a folder of this program's own that goes.
     """
-    copy = _linked if made else shutil.copyfile
     with whole_output(destination) as temporary:
         if source.is_dir():
-            shutil.copytree(source, temporary, copy_function=copy)
+            shutil.copytree(source, temporary)
         else:
-            copy(source, temporary)
-
-
-def _linked(source: str | Path, destination: str | Path) -> None:
-    """Let a large file be elsewhere, too, as it is; a copy where it's small, or the disk can't have it twice."""
-    with contextlib.suppress(OSError):
-        if not Path(source).is_symlink() and Path(source).stat().st_size >= _LARGE:
-            return os.link(source, destination)
-    shutil.copyfile(source, destination)
-    return None
+            shutil.copyfile(source, temporary)
 
 
 def size_below(folder: str | Path) -> int:

@@ -271,25 +271,6 @@ def test_copies_are_not_links(tmp_path: Path) -> None:
     assert names(tmp_path / "copy") == ["file", "folder"]
 
 
-def test_a_large_file_of_a_folder_that_goes_is_there_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mount: Callable[[str], Path]
-) -> None:
-    monkeypatch.setattr(files, "_LARGE", 3)
-    for name, content in (("large", b"abcd"), ("small", b"ab")):
-        (tmp_path / name).write_bytes(content)
-        copy_whole(tmp_path / name, tmp_path / "copy" / name, made=True)
-    assert (tmp_path / "copy" / "large").samefile(tmp_path / "large")
-    assert not (tmp_path / "copy" / "small").samefile(tmp_path / "small")
-    (tmp_path / "link").symlink_to("large")
-    copy_whole(tmp_path / "link", tmp_path / "followed", made=True)
-    assert not (tmp_path / "followed").is_symlink()
-    copy_whole(tmp_path / "large", tmp_path / "own")
-    assert not (tmp_path / "own").samefile(tmp_path / "large")
-    elsewhere = mount("size=1m") / "large"
-    copy_whole(tmp_path / "large", elsewhere, made=True)
-    assert elsewhere.read_bytes() == b"abcd"
-
-
 # --- No space, no permission ---
 
 
