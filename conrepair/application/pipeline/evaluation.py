@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -419,6 +419,16 @@ def run_of(item: Execution, folder: Path, run: Run, name: str, *, second: bool =
         states=description.states,
         computes_in=computes_in(item),
     )
+
+
+def references(executed: Iterable[Execution], model: str) -> Iterator[Execution]:
+    """The executions of a source that others are compared with, in their order.
+
+    Args:
+        executed: Of all models.
+        model: Its name.
+    """
+    return (item for item in executed if item.kind == "reference" and item.model == model)
 
 
 def computes_in(item: Execution) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from conrepair.application.pipeline.evaluation import Execution, evaluate
+from conrepair.application.pipeline.evaluation import Execution, evaluate, references
 from conrepair.application.pipeline.plan import Conversion, Goal, chains, plan_conversions
 from conrepair.application.pipeline.stages.attempts import Attempts
 from conrepair.application.pipeline.stages.compilation import conversion_task, prepare
@@ -233,7 +233,7 @@ def try_route(
     prepare(state, [(subject, name, source) for name, source in outcomes if source is not None])
     wanted_items = [(subject, item) for link in chain for item in plan_conversion(state, subject, link)]
     items = run_executions(state, wanted_items)
-    right = [item for item in executed if item.model == subject.reference and item.kind == "reference"]
+    right = [*references(executed, subject.reference)]
     rows, _ = evaluate(state.settings, [*right, *items], state.datasets)
     made = rows[len(right) :]
     failure = next((item.failure for item in items if item.failure and item.conversion == chain[-1].route), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from conrepair.application.engine.task import Result, Task
 from conrepair.application.jobs.values import Compiled, RunRecord, RunRequest
-from conrepair.application.pipeline.evaluation import Execution, run_of
+from conrepair.application.pipeline.evaluation import Execution, references, run_of
 from conrepair.application.pipeline.plan import Conversion, backend_options
 from conrepair.application.pipeline.settings import AS_IT_IS, BackendChoice
 from conrepair.application.pipeline.stages.compilation import backends_of, compile_task
@@ -98,7 +98,7 @@ def _fill_in(state: RunState, item: Execution, ended: Mapping[str, Result]) -> R
 
 def _refused(state: RunState, item: Execution, refused: Mapping[int, str], executed: Sequence[Execution]) -> str:
     """The numbers of samples that a target fails with, and its reference doesn't, in words."""
-    one = next((other for other in executed if other.kind == "reference" and other.model == item.reference), None)
+    one = next(references(executed, item.reference), None)
     if item.kind != "target" or not refused or one is None or one.source is None or one.run is None:
         return ""
     most = max(refused)

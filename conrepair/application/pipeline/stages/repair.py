@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conrepair.application.engine.task import Result, Task
-from conrepair.application.pipeline.evaluation import Execution, judged_again, run_of
+from conrepair.application.pipeline.evaluation import Execution, judged_again, references, run_of
 from conrepair.application.pipeline.plan import chains
 from conrepair.application.pipeline.settings import LIBRARIES
 from conrepair.application.pipeline.stages.conversion_repair import RouteTrial, try_route
@@ -147,7 +147,7 @@ def _with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence
         run_executions(state, list(items.values()))
     for place, (_, item) in items.items():
         row = rows[place]
-        reference = next(one for one in executed if one.model == item.reference and one.kind == "reference")
+        reference = next(references(executed, item.reference))
         repaired = judged_again(state.settings, reference, item, row, state.datasets.get(item.model))
         result[place] = dataclasses.replace(row, repaired=repaired)
         if repaired.verdict is None:
@@ -180,8 +180,8 @@ def _planned(state: RunState, executed: Sequence[Execution], item: Execution, do
     name = "+".join(filter(None, (item.conversion, "repaired")))
     repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
     repaired.made, repaired.converted = item.made, item.converted
-    for one in executed if SAME_GRAPH in done.effects else ():
-        if one.kind == "reference" and one.model == item.reference and one.on == on and one.run and one.run.repeats:
+    for one in references(executed, item.reference) if SAME_GRAPH in done.effects else ():
+        if one.on == on and one.run and one.run.repeats:
             repaired.run = run_of(repaired, one.run.folder, one.run, repaired.name)
     return subject, repaired
 
@@ -245,7 +245,7 @@ def _repair_task(state: RunState, executed: Sequence[Execution], item: Execution
     dataset = state.subject(item.model).dataset
     labels = () if dataset is None else dataset.labels
     labels = tuple(labels[place] for place in sample_order(first, len(labels))[:count]) if labels else ()
-    source = next((one for one in executed if one.kind == "reference" and one.model == item.reference), item)
+    source = next(references(executed, item.reference), item)
     ran = _ran(state, source), _ran(state, item)
 
     def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
