@@ -7,8 +7,9 @@ from typing import Any
 import onnx
 import onnx_ir
 
-# Domains and operators.
 STANDARD = {(str(schema.domain), str(schema.name)) for schema in onnx.defs.get_all_schemas()}
+"""Domains and names of ONNX's operators."""
+
 _CALLED = {name.lower(): name for domain, name in STANDARD if not domain}
 
 
