@@ -18,15 +18,12 @@ from conrepair.formats.editing.lowering_windows import POOLS, WINDOWS, is_dilate
 from conrepair.formats.editing.operation import NotEditableError, Operation, Sizes, Steps, Value
 from conrepair.ground.equations.expression import parse
 from conrepair.ground.equations.operators import EQUATIONS, SOFT_SHRINK, TANH_GELU
-from conrepair.ground.graph.operators import NORMALIZATIONS, OPERATORS, RECURRENT_ACTIVATIONS, SOFTMAX
+from conrepair.ground.graph.operators import NORMALIZATIONS, OF_CHANNELS, OPERATORS, RECURRENT_ACTIVATIONS, SOFTMAX
 
 _FLAT = 2  # axes of a tensor without places
 _UNBOUNDED = {"min": -math.inf, "max": math.inf}
 
-_BLOCKS = {"DepthToSpace", "SpaceToDepth"}
-CHANNELLED = frozenset(
-    {"BatchNormalization", "InstanceNormalization", "GroupNormalization", "LRN", *_BLOCKS, *WINDOWS}
-)
+CHANNELLED = OF_CHANNELS - {"Resize"}  # whose scales are of axes
 """Operators that have channels: the first axis behind the batch, or the last one."""
 
 Operations = tuple[Operation, ...]

@@ -21,15 +21,10 @@ from conrepair.ground.canonical.views import Shape, View, channels_first, channe
 from conrepair.ground.equations.expression import Term, computed, names_in, parse
 from conrepair.ground.equations.operators import EQUATIONS, TANH_GELU
 from conrepair.ground.graph.layer_graph import FEW_BITS, Attribute, LayerGraph, Node, Parameter, Tensor
-from conrepair.ground.graph.operators import ELEMENTWISE_BINARY, OPERATORS, QUANTIZING, is_read
-from conrepair.ground.operators.record import BY_CHANNEL
+from conrepair.ground.graph.operators import ELEMENTWISE_BINARY, OF_CHANNELS, OPERATORS, QUANTIZING, is_read
 
 _NOT_EQUAL = QUANTIZING | {"BatchNormalization", "Erf", "Shrink", "Softplus"}
 """Operators whose equation is an approximation, or of other operands; batch normalizations are folded."""
-_BY_CHANNEL = {
-    name for name, item in OPERATORS.items() if item.value == BY_CHANNEL and not item.unbounded
-} - QUANTIZING
-"""Operators of which the node says where the channels stand, in a way that every format has."""
 _SIZED = {"Reshape", "Expand", "LSTM", "GRU", "RNN"}
 """Operators of which the shape of the result says what sizes they were given, or that leave inputs out."""
 _UNSAID = ("random", "bernoulli", "multinomial", "dropout", "hardmax", "scan", "loop", "while", "map", "call")
@@ -226,7 +221,7 @@ class _Node:
         return found
 
     def _is_last(self, rank: int) -> bool:
-        return self._node.channels_last and self._node.op in _BY_CHANNEL and rank >= _PICTURE
+        return self._node.channels_last and self._node.op in OF_CHANNELS and rank >= _PICTURE
 
     def _first(self, view: View) -> View:
         rank = len(view.shape)

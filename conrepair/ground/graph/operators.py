@@ -32,7 +32,7 @@ from collections.abc import Mapping
 
 from conrepair.ground.operators.all_operators import OPERATORS
 from conrepair.ground.operators.layers import LAYERS, RECURRENT_ACTIVATIONS
-from conrepair.ground.operators.record import Attribute
+from conrepair.ground.operators.record import BY_CHANNEL, Attribute
 
 __all__ = [
     "COMMUTATIVE",
@@ -41,6 +41,7 @@ __all__ = [
     "LINEAR",
     "LOGICAL",
     "NORMALIZATIONS",
+    "OF_CHANNELS",
     "OPERATORS",
     "ORDERED",
     "PRODUCTS",
@@ -78,6 +79,10 @@ ORDERED = WITH_OPERAND - COMMUTATIVE
 NORMALIZATIONS = frozenset(family("normalization"))
 SOFTMAX = frozenset(family("softmax"))
 QUANTIZING = frozenset({"QuantizeLinear", "DequantizeLinear"})
+_BY_CHANNEL = {name for name, item in OPERATORS.items() if item.value == BY_CHANNEL and not item.unbounded}
+OF_CHANNELS = frozenset(_BY_CHANNEL - QUANTIZING)
+"""Operators of which the node says where the channels stand, in a way that every format has."""
+
 PRODUCTS = frozenset(name for name, item in LAYERS.items() if item.parameters) - QUANTIZING
 """They add up products."""
 
