@@ -1,7 +1,7 @@
 """A system that stands for one where a test needs some system: it builds nothing, and has the faults asked for.
 
 What a compiler does with a network are passes here, functions that change an ONNX graph; a fault is one, too: it
-writes an operator in a form that loses digits, computes something else, raises, ends its process, or never ends.
+writes an operator in a form that loses digits, computes something else, or raises.
 ONNX's reference runs what they leave, in this process, and ONNX Runtime what's looked into kernel by kernel.
 """
 
