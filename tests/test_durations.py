@@ -60,7 +60,7 @@ def test_who_is_above_the_limit_fails(tmp_path: Path, several: tuple[str, ...]) 
         (tmp_path / folder / "test_it.py").write_text(_TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     (tmp_path / "conftest.py").write_text(_CONFTEST)
-    (tmp_path / "burn.py").write_text(_BURN.format(0.12))
+    (tmp_path / "burn.py").write_text(_BURN.format(0.3))
     done = _run(tmp_path, "-p", "xdist", *several)
     failed = re.findall(r"FAILED.*? (\w+/test_it.py::\w+)|(\w+/test_it.py::\w+) FAILED", done.stdout)
     assert sorted(name for pair in failed for name in pair if name) == [
@@ -73,13 +73,13 @@ def test_who_is_above_the_limit_fails(tmp_path: Path, several: tuple[str, ...]) 
     told = r"^([\d.]+) processor seconds; a case of tests/ has 0.05. Make it quicker"
     took = re.findall(told, done.stdout, re.MULTILINE)
     assert len(took) == 2, done.stdout
-    assert all(float(seconds) >= 0.1 for seconds in took)
+    assert all(float(seconds) >= 0.3 for seconds in took)
     kept = json.loads((tmp_path / ".pytest_cache/d/durations/cpu.json").read_text())
     assert len(kept) == 12
     assert list(kept.values()) == sorted(kept.values(), reverse=True)
     files = json.loads((tmp_path / ".pytest_cache/d/durations/files.json").read_text())
     assert sorted(files) == ["tests/test_it.py", "tests_real/test_it.py"]
-    assert sum(files.values()) >= sum(kept.values()) + 0.2, "what fixtures make is in it"
+    assert sum(files.values()) >= sum(kept.values()) + 0.5, "what fixtures make is in it"
 
 
 def test_what_other_files_cost_stays_known(tmp_path: Path) -> None:
