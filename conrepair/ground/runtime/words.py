@@ -10,6 +10,8 @@ import sys
 from collections.abc import Container, Iterable, Mapping
 
 _MOST_DIGITS = 8  # of float32
+_LEAST_SHARE = 1e-6  # smaller ones are told as below 0.0001 %
+_MANY = 10.0  # from here on times, not per cent
 _NAME = 48  # letters of a name that a person takes in
 
 
@@ -100,6 +102,27 @@ def number(value: float) -> str:
     if math.isinf(value):
         return "infinite"
     return f"{value:.2g}"
+
+
+def percent(share: float) -> str:
+    """A share or a relative error as all texts for people tell it, with two digits: "0.47 %", "16 %", "1,500 times".
+
+    Args:
+        share: 1 is 100 %. Files for programs have the number itself.
+    """
+    if math.isnan(share):
+        return "not a number"
+    if math.isinf(share):
+        return "infinite" if share > 0 else "-infinite"
+    size = abs(share)
+    if 0 < size < _LEAST_SHARE:
+        return "below 0.0001 %"
+    sign = "-" if share < 0 else ""
+    rounded = float(f"{size:.1e}")
+    if rounded >= _MANY:
+        return f"{sign}{rounded:,.0f} times"
+    digits = max(0, 1 - math.floor(math.log10(rounded * 100))) if rounded else 0
+    return f"{sign}{rounded * 100:.{digits}f} %"
 
 
 def telling(value: float, neutral: float = 1.0, digits: int = 3) -> str:
