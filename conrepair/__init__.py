@@ -1,4 +1,4 @@
-"""conrepair audits what happens to a neural network when its representation changes."""
+"""Check whether a converted neural network still gives the same predictions, name the faulty layer, repair the file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from conrepair.laboratory.generate.generated import Generated
     from conrepair.verdicts.evaluate.verdict import Verdict
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "AuditResult",
     "Built",
