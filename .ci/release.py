@@ -38,7 +38,7 @@ def main(root: Path, address: str, tag: str) -> str:
         return f"{address} is no address of a repository: it's written as https://HOST/OWNER/NAME"
     version = _VERSION.findall((root / "conrepair" / "__init__.py").read_text(encoding="utf-8"))
     if [tag] != [f"v{found}" for found in version]:
-        return f"the tag is {tag}, the version in conrepair/__init__.py is {', '.join(version)}: they must be the same"
+        return f"the tag is {tag}, and the version in conrepair/__init__.py {', '.join(version)}: give the same"
     if f"\n## {version[0]}" not in (root / "CHANGELOG.md").read_text(encoding="utf-8"):
         return f"CHANGELOG.md has no section {version[0]}: write what changed"
     project = root / "pyproject.toml"
@@ -71,6 +71,6 @@ def absolute(text: str, address: str, tag: str) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3: 
+    if len(sys.argv) != 3:
         sys.exit("usage: python .ci/release.py ADDRESS TAG")
     sys.exit(main(Path(__file__).resolve().parents[1], *sys.argv[1:]) or None)

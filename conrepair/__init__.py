@@ -1,4 +1,4 @@
-"""Check whether a converted neural network still gives the same predictions, name the faulty layer, repair the file."""
+"""Check whether a converted neural network still gives the same predictions, name the faulty layer, repair it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.application.cli.parser import Catalogue, Parser
-from conrepair.application.cli.shared import add_engine, add_force, add_format, add_output, add_timeout
+from conrepair.application.cli.shared import add_baseline, add_engine, add_force, add_format, add_output, add_timeout
 from conrepair.application.verbs.numbers import count, real, seconds, seed
 
 VERBS = Catalogue()
@@ -25,6 +25,7 @@ def run(parser: Parser) -> None:
     """
     parser["models"].add_argument("config", metavar="CONFIG", nargs="?", help="JSON file (default: %(default)s).")
     parser["search"].add_argument("--fresh", action="store_true", help="Reuse nothing from earlier runs.")
+    add_baseline(parser)
     add_output(parser, "Folder of all outputs (default: the configuration's).")
     add_engine(parser)
 
@@ -63,6 +64,7 @@ def report(parser: Parser) -> None:
         ),
     ):
         parser["tolerances"].add_argument(flag, type=real, metavar="X", help=words)
+    add_baseline(parser)
     add_output(
         parser, "Write to FOLDER (default: into the run's own, whose result.json stays as it is; of two, the last's)."
     )

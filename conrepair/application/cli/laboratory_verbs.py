@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conrepair.application.cli.parser import Catalogue, Parser
 from conrepair.application.cli.shared import (
+    add_baseline,
     add_engine,
     add_format,
     add_fresh,
@@ -123,6 +124,7 @@ def fuzz(parser: Parser) -> None:
         "models", metavar="MODEL|CONFIG", nargs="*", help="ONNX files to try, or one configuration (.json)."
     )
     add_options(parser, Fuzz)
+    add_baseline(parser, what="findings")
     add_output(parser, "Folder of the campaign (default: %(default)s).", default="fuzz")
     add_format(parser)
     add_timeout(parser, searches="--seconds")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conrepair.application.cli.parser import Catalogue, Parser
 from conrepair.application.cli.shared import (
+    add_baseline,
     add_force,
     add_format,
     add_fresh,
@@ -48,6 +49,7 @@ def compare(parser: Parser) -> None:
     add_source(parser)
     parser["models"].add_argument("target", metavar="TARGET", help="The model converted from it.")
     add_options(parser, Compare)
+    add_baseline(parser)
     add_output(
         parser,
         "Write the report, with each sample's answers and their comparison, below FOLDER (default: nothing is "

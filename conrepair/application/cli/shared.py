@@ -122,7 +122,7 @@ def time_limit(options: argparse.Namespace) -> float | None:
     return whole
 
 
-_SHORT = {"count": "-n", "output": "-o", "workers": "-j"}
+_SHORT = {"count": "-n", "known": "--known", "output": "-o", "workers": "-j"}  # and older names
 
 
 def add_fresh(parser: Parser) -> None:
@@ -144,6 +144,27 @@ def add_output(parser: Parser, words: str, *, metavar: str = "FOLDER", default: 
         default: Where to write if nobody says it.
     """
     parser["output"].add_argument("-o", "--output", metavar=metavar, default=default, help=words)
+
+
+def add_baseline(parser: Parser, *, what: str = "differences") -> None:
+    """For verbs that judge: what is known makes them fail no more.
+
+    Args:
+        parser: Of the verb; one whose own options name the file has it already.
+        what: It's a list of.
+    """
+    if what == "differences":
+        parser["tolerances"].add_argument(
+            "--baseline",
+            metavar="FILE",
+            help="Known differences (JSON): they don't fail, new or worse ones do, and one that is no longer there is "
+            "named (docs/report.md).",
+        )
+    parser["output"].add_argument(
+        "--update-baseline",
+        action="store_true",
+        help=f"Write the {what} of this run into the file of --baseline; reasons that stand in it are kept.",
+    )
 
 
 def add_force(parser: Parser) -> None:

@@ -133,16 +133,20 @@ def _input_paths(config: AuditConfig, base: Path) -> list[Path]:
     return [base / name for name in names if name is not None]
 
 
-def run_and_write(config: AuditConfig, base: Path, *, quiet: bool) -> AuditResult:
+def run_and_write(
+    config: AuditConfig, base: Path, *, quiet: bool, judged: Callable[[AuditResult], AuditResult] | None = None
+) -> AuditResult:
     """Run an audit, and write its folder.
 
     Args:
         config: What to do.
         base: Folder that its relative paths start from.
         quiet: No progress.
+        judged: Makes of the result what is written.
     """
     with contextlib.ExitStack() as use, unfinished_page(base / config.output / config.name) as page:
         with ProgressDisplay(quiet=quiet, page=page) as display:
             result = run_audit(config, base, display, use, write_so_far)
+        result = result if judged is None else judged(result)
         write_audit(result, base / config.output / "store")
     return result

@@ -321,6 +321,11 @@ class Row:
         return f"{self.model}/{self.conversion}" if self.conversion else self.model
 
     @property
+    def where(self) -> str:
+        """The model's name with its backend: no two rows of a run have the same."""
+        return f"{self.name} on {self.backend}"
+
+    @property
     def is_static(self) -> bool:
         """Whether its layers were compared by the files alone, and nothing was run."""
         return self.comparison is None and self.localized.result is not None and self.localized.result.options.static
@@ -362,6 +367,8 @@ class AuditResult:
         kind: What was asked for: "compare", "localize", "repair", "convert", "execute" or "audit".
         command: That makes it again; "" where Python called.
         graphs: Of the models that were looked into, by their SHA-256; in memory each localization has its own.
+        known: Why a target's difference is known and makes no command fail, by its name and backend ("net/source on
+            libraries"): of a baseline.
     """
 
     name: str
@@ -381,6 +388,7 @@ class AuditResult:
     kind: RunKind = "audit"
     command: str = ""
     graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<AuditResult {self}>"
@@ -421,11 +429,14 @@ class AuditResult:
     def exit_code_of(self, row: Row) -> int:
         """What a row alone would make the command return: by its answers, its layers, or what a repair left.
 
-        A target of an audit that a repair made right on its backend is as good as one that was right.
+        A target of an audit that a repair made right on its backend is as good as one that was right, and so is one
+        whose difference is known.
 
         Args:
             row: Of this run.
         """
+        if row.where in self.known:
+            return int(ExitCode.EQUIVALENT)
         found = row.localized.own if self.kind in _OF_LAYERS else None
         if found is None:
             return int(ExitCode.EQUIVALENT) if row.problem is None and row.repaired.is_right else row.exit_code

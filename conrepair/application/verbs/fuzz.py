@@ -67,7 +67,7 @@ class Fuzz(Programmed):
         "Suspect settings that take more than twice as long as those with most left out, too.", default=False
     )
     known: str | Path | None = option(
-        "Findings that are known (JSON): they're named as such, and end nothing.", FILE, default=None
+        "Known findings (JSON): they're named as such, and don't fail.", FILE, flag="--baseline", default=None
     )
     recheck: str | Path | None = option(
         "Try the findings of a folder again, by what's installed, and nothing else.", FOLDER, default=None

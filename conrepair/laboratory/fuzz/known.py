@@ -1,24 +1,29 @@
-"""Findings that are known: a list that people edit and share."""
+"""Findings that are known: a baseline that people edit and share."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import pydantic
 
-from conrepair.ground.runtime.errors import UsageError
-from conrepair.ground.runtime.files.json_file import read_json_text, value_of
+from conrepair.ground.runtime.files import baseline
+from conrepair.ground.runtime.files.baseline import NO_REASON, read_baseline, write_baseline
 from conrepair.laboratory.fuzz.finding import Finding
 
 
-class KnownFinding(pydantic.BaseModel):
-    """What is known; what isn't said may be anything.
+def _compiled(text: str) -> str:
+    re.compile(text)
+    return text
+
+
+class KnownFinding(baseline.Known):
+    """A finding, or findings alike.
 
     Attributes:
-        where: An address, or words.
         key: Of a finding.
         system: Its system ("ort"), or that with a setting.
         kind: "numbers", "exception", ...
@@ -26,14 +31,11 @@ class KnownFinding(pydantic.BaseModel):
         message: A regular expression that its message matches.
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", strict=True)
-
-    where: Annotated[str, pydantic.Field(min_length=1)]
     key: str = ""
     system: str = ""
     kind: str = ""
     operators: list[str] = pydantic.Field(default_factory=list)
-    message: str = ""
+    message: Annotated[str, pydantic.AfterValidator(_compiled)] = ""
 
     def holds(self, finding: Finding) -> bool:
         """Whether a finding is this one."""
@@ -63,13 +65,16 @@ def read_known(path: Path) -> Known:
     Raises:
         UsageError: if it's none.
     """
-    try:
-        told = pydantic.TypeAdapter(list[KnownFinding]).validate_python(value_of(read_json_text(path)))
-        for item in told:
-            re.compile(item.message)
-    except (OSError, ValueError, re.error) as error:
-        raise UsageError(
-            f"{path} is no list of known findings: {error}. It's a JSON array of objects with `where` and any of "
-            "key, system, kind, operators, message (docs/fuzz.md)."
-        ) from error
-    return Known(tuple(told))
+    return Known(read_baseline(path, KnownFinding))
+
+
+def add_known(path: Path, fresh: Iterable[Finding]) -> None:
+    """Put findings into a list, which is made where there's none.
+
+    Args:
+        path: Of the list.
+        fresh: Findings that aren't in it.
+    """
+    before = read_known(path).findings if path.exists() else ()
+    new = (KnownFinding(where=NO_REASON, key=item.key, system=item.entry, kind=item.suspicion.kind) for item in fresh)
+    write_baseline(path, [*before, *new])

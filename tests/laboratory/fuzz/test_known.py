@@ -81,12 +81,12 @@ def test_an_empty_list_knows_nothing(tmp_path: Path) -> None:
 def test_a_bad_list_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "known.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageError, match=r"known\.json is no list of known findings"):
+    with pytest.raises(UsageError, match=r"known\.json is no baseline"):
         read_known(path)
 
 
 def test_a_list_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no list of known findings"):
+    with pytest.raises(UsageError, match="no baseline"):
         read_known(tmp_path / "none.json")
-    with pytest.raises(UsageError, match="no list of known findings"):
+    with pytest.raises(UsageError, match="no baseline"):
         read_known(tmp_path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,11 @@ from conrepair.application.cli.shared import engine_of
 from conrepair.application.config.legacy.read import load_for_run
 from conrepair.application.crowd.engine import engine
 from conrepair.application.pipeline.audit import run_and_write
+from conrepair.application.report.changes.baseline import held_against
 
 if TYPE_CHECKING:
     from conrepair.application.config.model import AuditConfig
+    from conrepair.application.report.result import AuditResult
 
 
 def run_config(options: argparse.Namespace) -> int:
@@ -36,17 +40,18 @@ def run_config(options: argparse.Namespace) -> int:
         changes["output"] = str(Path(options.output).absolute())
     config = config.model_copy(update=changes)
     with engine(config.engine, quiet=options.quiet):
-        return _run_all(config, file.absolute().parent, quiet=options.quiet)
+        judged = functools.partial(held_against, file=options.baseline, update=options.update_baseline)
+        return _run_all(config, file.absolute().parent, quiet=options.quiet, judged=judged)
 
 
-def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+def _run_all(config: AuditConfig, base: Path, *, quiet: bool, judged: Callable[[AuditResult], AuditResult]) -> int:
     """Run the audit, make networks, trace some, run a campaign, as asked; the worst exit code."""
     from conrepair.application.pipeline.from_config import check_generation
 
     check_generation(config, base)
     codes = [0]
     if config.models or config.architectures:
-        codes.append(audit_and_report(config, base, quiet=quiet, as_json=False))
+        codes.append(audit_and_report(config, base, quiet=quiet, as_json=False, judged=judged))
     if config.generate is not None:
         from conrepair.application.cli.commands.generate import generate_configured
 
@@ -62,7 +67,14 @@ def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
     return max(codes)
 
 
-def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
+def audit_and_report(
+    config: AuditConfig,
+    base: Path,
+    *,
+    quiet: bool,
+    as_json: bool,
+    judged: Callable[[AuditResult], AuditResult] | None = None,
+) -> int:
     """Run an audit, write its folder, show the result.
 
     Args:
@@ -70,10 +82,11 @@ def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: b
         base: Folder that its relative paths start from.
         quiet: No progress.
         as_json: Show the document instead of tables.
+        judged: Makes of the result what is written and shown.
 
     Returns:
         The exit code.
     """
-    result = run_and_write(config, base, quiet=quiet)
+    result = run_and_write(config, base, quiet=quiet, judged=judged)
     tell(result, as_json=as_json, folder=result.folder)
     return result.exit_code

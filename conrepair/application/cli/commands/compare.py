@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 from conrepair.application.cli.next_step import after_comparison, tell_next
@@ -10,6 +11,7 @@ from conrepair.application.cli.several import tell
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.pair import compare_pair, pair_of
 from conrepair.application.report.audit_folder import write_audit
+from conrepair.application.report.changes.baseline import held_against
 from conrepair.application.verbs.options import Compare
 
 
@@ -21,6 +23,9 @@ def compare(options: argparse.Namespace) -> int:
         found = compare_pair(pair, session, folder=output)
         run = found.run.rows[0].ran.run
         random = run is not None and bool(run.unsteady)
+        found = dataclasses.replace(
+            found, run=held_against(found.run, options.baseline, update=options.update_baseline)
+        )
         if output is not None:
             write_audit(found.run, session.store.root)
         tell(found.run, as_json=options.format == "json", folder=output and found.run.folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import tempfile
 from pathlib import Path
@@ -20,7 +21,9 @@ from conrepair.application.report.fuzz.folder import PAGE, REPRODUCE
 from conrepair.application.report.fuzz.summary import Summary
 from conrepair.application.verbs.fuzz import Fuzz
 from conrepair.ground.runtime.errors import ExitCode, UsageError
+from conrepair.ground.runtime.files.baseline import NO_REASON, named
 from conrepair.ground.runtime.shown.progress import ProgressDisplay, say
+from conrepair.laboratory.fuzz.known import add_known
 
 if TYPE_CHECKING:
     from conrepair.application.config.model import AuditConfig
@@ -46,8 +49,14 @@ def fuzz(options: argparse.Namespace) -> int:
         with engine(engine_of(options), quiet=options.quiet):
             return _recheck(wanted, folder, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
+    if options.update_baseline:
+        add_known(named(wanted.known), ())  # so that there's one, and a bad one is refused before anything is run
     with engine(engine_of(options), quiet=options.quiet):
         found = run_campaign(wanted, root, quiet=options.quiet)
+    if options.update_baseline:
+        add_known(named(wanted.known), found.fresh)
+        known = (dataclasses.replace(item, known=item.known or NO_REASON) for item in found.findings)
+        found = dataclasses.replace(found, findings=tuple(known))
     return _tell(found, root, as_json=options.format == "json")
 
 

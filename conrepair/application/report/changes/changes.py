@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from conrepair.application.report.figures import Figures
@@ -22,7 +22,28 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 _MUCH = 2.0  # times the error before, from which on it's another one
 _FAILED = len(Verdict)  # behind the worst verdict: nothing can be said of it
 _Key = tuple[str, str, str]
-_Faults = dict[tuple[str, str], LocatedFault]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How a target stands, as far as that is held against how it stood.
+
+    Attributes:
+        name: As a person reads it.
+        backend: Where it ran.
+        word: Its verdict, or what there is in its place.
+        rank: Of that from best to worst; None of what wasn't judged.
+        faults: What was measured of each, in words, by its kind and layer (the original's name of it, which other
+            conversions have, too); None where it's wrong and layers weren't looked at.
+        figures: What was measured.
+    """
+
+    name: str
+    backend: str
+    word: str
+    rank: int | None
+    faults: Mapping[tuple[str, str], str] | None
+    figures: Figures
 
 
 class Sort(enum.StrEnum):
@@ -124,12 +145,12 @@ def changes_between(before: AuditResult, after: AuditResult) -> Changes:
     ours, theirs = targets_as_left(before), targets_as_left(after)
     if len(ours) == len(theirs) == 1:
         theirs = dict(zip(ours, theirs.values(), strict=True))
-    rows = [_change(ours.get(key), theirs.get(key)) for key in dict.fromkeys([*ours, *theirs])]
+    rows = [change_of(ours.get(key), theirs.get(key)) for key in dict.fromkeys([*ours, *theirs])]
     order = list(Sort)
     return Changes(before=before, after=after, rows=tuple(sorted(rows, key=lambda row: order.index(row.sort))))
 
 
-def targets_as_left(result: AuditResult) -> dict[_Key, Told]:
+def targets_as_left(result: AuditResult) -> dict[_Key, Standing]:
     """All targets by model, conversion and backend, as they are after a repair.
 
     Where files were named and there's one target, it's the target, whatever its file is called: so a conversion is
@@ -140,19 +161,40 @@ def targets_as_left(result: AuditResult) -> dict[_Key, Told]:
     """
     rows = target_rows(result)
     if result.kind in OF_FILES and rows:
-        return {("", "", ""): _as_left(rows[-1], result)}
-    return {(row.model, row.conversion, row.backend): _as_left(row, result) for row in rows}
+        return {("", "", ""): standing_of(rows[-1], result)}
+    return {(row.model, row.conversion, row.backend): standing_of(row, result) for row in rows}
 
 
-def _as_left(row: Row, result: AuditResult) -> Told:
-    done = row.repaired.result
+def standing_of(row: Row, result: AuditResult) -> Standing:
+    """How a target stands, after a repair where there was one.
+
+    Args:
+        row: Of the target.
+        result: The run that it's of.
+    """
+    done, name = row.repaired.result, "{}"
     if done is None or not done.edits:
-        return told_row(row, result, {})
-    told = told_row(row, result, {}, done.after)
-    return replace(told, name=f"{told.name} (repaired)")
+        told = told_row(row, result, {})
+    else:
+        told, name = told_row(row, result, {}, done.after), "{} (repaired)"
+    rank = told.verdict.severity if told.verdict is not None else _FAILED if failed(row) else None
+    return Standing(
+        name=name.format(told.name),
+        backend=row.backend,
+        word=told.word,
+        rank=rank,
+        faults=_by_place(told),
+        figures=told.figures,
+    )
 
 
-def _change(before: Told | None, after: Told | None) -> TargetChange:
+def change_of(before: Standing | None, after: Standing | None) -> TargetChange:
+    """What became of a target.
+
+    Args:
+        before: How it stood; None where it wasn't there.
+        after: How it stands; None where it isn't there any more.
+    """
     known = after or before
     if known is None:
         raise ValueError("a target of neither run")
@@ -164,60 +206,46 @@ def _change(before: Told | None, after: Told | None) -> TargetChange:
     return TargetChange(
         sort=sort,
         name=known.name if before is None or before.name == known.name else f"{before.name}, now {known.name}",
-        backend=known.row.backend,
+        backend=known.backend,
         before="" if before is None else before.word,
         after="" if after is None else after.word,
         details=details,
     )
 
 
-def _sort(before: Told, after: Told, details: tuple[Detail, ...]) -> Sort:
-    sorts, one, two = {detail.sort for detail in details}, _rank(before), _rank(after)
-    if one is not None and two is not None and one != two:
-        sorts.add(Sort.WORSE if two > one else Sort.BETTER)
+def _sort(before: Standing, after: Standing, details: tuple[Detail, ...]) -> Sort:
+    sorts = {detail.sort for detail in details}
+    if before.rank is not None and after.rank is not None and before.rank != after.rank:
+        sorts.add(Sort.WORSE if after.rank > before.rank else Sort.BETTER)
     if Sort.WORSE in sorts or Sort.NEW in sorts:
         return Sort.WORSE
     return Sort.BETTER if sorts & {Sort.BETTER, Sort.GONE} else Sort.SAME
 
 
-def _rank(target: Told) -> int | None:
-    """Of a verdict from best to worst; None of what wasn't judged."""
-    if target.verdict is not None:
-        return target.verdict.severity
-    return _FAILED if failed(target.row) else None
-
-
-def _details(before: Told, after: Told) -> list[Detail]:
-    found = [*_faults(before, after), *_figures(before.figures, after.figures)]
+def _details(before: Standing, after: Standing) -> list[Detail]:
+    found = [*_faults(before.faults, after.faults), *_figures(before.figures, after.figures)]
     order = [Sort.WORSE, Sort.NEW, Sort.BETTER, Sort.GONE, Sort.SAME]
     return sorted(found, key=lambda detail: order.index(detail.sort))
 
 
-def _faults(before: Told, after: Told) -> Iterator[Detail]:
-    one, two = _by_place(before), _by_place(after)
+def _faults(one: Mapping[tuple[str, str], str] | None, two: Mapping[tuple[str, str], str] | None) -> Iterator[Detail]:
     if one is None or two is None:
         return  # layers of one of them weren't looked at
     for place in dict.fromkeys([*two, *one]):
-        old, new = one.get(place), two.get(place)
-        sort = Sort.NEW if old is None else Sort.GONE if new is None else Sort.SAME
-        yield Detail(sort=sort, what=f"{place[0]} at {quoted(place[1])}", before=_words(old), after=_words(new))
+        sort = Sort.NEW if place not in one else Sort.GONE if place not in two else Sort.SAME
+        what = f"{place[0]} at {quoted(place[1])}"
+        yield Detail(sort=sort, what=what, before=one.get(place, ""), after=two.get(place, ""))
 
 
-def _by_place(target: Told) -> _Faults | None:
-    """Faults by kind and layer (the source's name of it, which other conversions have, too).
-
-    None where the target is wrong and layers weren't looked at.
-    """
+def _by_place(target: Told) -> Mapping[tuple[str, str], str] | None:
     found, verdict = target.found, target.verdict
     if found is None:
         return {} if verdict is not None and verdict.is_right else None
     places = ((fault.source_layers or fault.target_layers or (fault.target_tensor,))[0] for fault in found.faults)
-    return {(str(fault.kind), place): fault for fault, place in zip(found.faults, places, strict=True)}
+    return {(str(fault.kind), place): _words(fault) for fault, place in zip(found.faults, places, strict=True)}
 
 
-def _words(fault: LocatedFault | None) -> str:
-    if fault is None:
-        return ""
+def _words(fault: LocatedFault) -> str:
     evidence = f": {quoted(fault.evidence[0], names=names_of_fault(fault))}" if fault.evidence else ""
     return f"{fault.measured}{evidence}".removeprefix(": ")
 
