@@ -157,8 +157,8 @@ def add_baseline(parser: Parser, *, what: str = "differences") -> None:
         parser["tolerances"].add_argument(
             "--baseline",
             metavar="FILE",
-            help="Known differences (JSON): they don't fail, new or worse ones do, and one that is no longer there is "
-            "named (docs/report.md).",
+            help="Known differences (JSON): they don't fail, new or worse ones do, one that has gone is named "
+            "(docs/report.md).",
         )
     parser["output"].add_argument(
         "--update-baseline",

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pydantic
 
 from conrepair.application.report.encode import encode
+from conrepair.application.report.next_steps import Step, next_steps, steps_json
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.row_paths import placed, relative_to, resolved_in
 from conrepair.ground.runtime.errors import DataError
@@ -40,7 +41,7 @@ def has_page(result: AuditResult) -> bool:
     return result.kind in _WITH_PAGE
 
 
-def result_json(result: AuditResult) -> dict[str, Any]:
+def result_json(result: AuditResult, steps: Sequence[Step] | None = None) -> dict[str, Any]:
     """A run as a JSON value.
 
     Graphs stand in it once, by the SHA-256 of their models. Names of samples are left out: inputs have theirs. Paths
@@ -48,12 +49,19 @@ def result_json(result: AuditResult) -> dict[str, Any]:
 
     Args:
         result: Of any verb, or of an audit.
+        steps: What to do next; default: as follows from the result.
     """
+    steps = next_steps(result) if steps is None else steps
     rows = tuple(placed(row, relative_to(result.folder)) for row in result.rows)
     value: dict[str, Any] = encode(dataclasses.replace(result, samples={}, rows=rows))
     graphs: dict[str, Any] = value["graphs"]
     _lift_graphs(value["rows"], graphs)
-    first = {"schema_version": SCHEMA_VERSION, "kind": result.kind, "exit_code": result.exit_code}
+    first = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": result.kind,
+        "exit_code": result.exit_code,
+        "next": steps_json(steps),
+    }
     return first | value
 
 
@@ -72,13 +80,14 @@ def _lift_graphs(value: Any, graphs: dict[str, Any]) -> None:
                 _lift_graphs(item, graphs)
 
 
-def result_text(result: AuditResult) -> str:
+def result_text(result: AuditResult, steps: Sequence[Step] | None = None) -> str:
     """What the file holds, but for the line's end.
 
     Args:
         result: Of any verb, or of an audit.
+        steps: What to do next; default: as follows from the result.
     """
-    return pydantic.TypeAdapter(Any).dump_json(result_json(result), indent=1).decode()
+    return pydantic.TypeAdapter(Any).dump_json(result_json(result, steps), indent=1).decode()
 
 
 def read_result(path: str | Path) -> AuditResult:

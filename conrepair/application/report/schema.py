@@ -61,6 +61,16 @@ _DOCUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         {
             "schema_version": {"const": SCHEMA_VERSION, "description": "Of this form; another one is refused."},
             "exit_code": {"enum": [int(code) for code in ExitCode], "description": "That of the command."},
+            "next": {
+                "type": "array",
+                "description": 'What to do, in order: a command, or "" where none does it, and why.',
+                "items": {
+                    "type": "object",
+                    "properties": {"command": {"type": "string"}, "why": {"type": "string"}},
+                    "required": ["command", "why"],
+                    "additionalProperties": False,
+                },
+            },
         },
     ),
 }  # by name: what is written, and fields in front of its own

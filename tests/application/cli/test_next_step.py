@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 import json
 import shlex
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -16,11 +15,10 @@ from onnx import numpy_helper
 
 import conrepair
 from conrepair.application.cli import main
-from conrepair.application.cli.next_step import after_comparison
+from conrepair.application.report.next_steps import next_steps, sentence
+from conrepair.application.report.result import AuditResult, Row
+from conrepair.application.report.saved import result_json
 from conrepair.verdicts.evaluate.verdict import Verdict
-
-if TYPE_CHECKING:
-    from conrepair.application.report.result import Row
 
 
 @pytest.fixture(autouse=True)
@@ -205,18 +203,71 @@ def test_a_model_that_is_read_shows_progress(capsys: pytest.CaptureFixture[str])
     assert not capsys.readouterr().err
 
 
-@pytest.mark.parametrize("verdict", [Verdict.FAULTY, Verdict.UNDEPLOYABLE])
-def test_a_build_is_no_model_file(folder: Path, verdict: Verdict) -> None:
-    save("net.onnx")
-    (folder / "built").mkdir()
-    (folder / "built" / "build.json").write_text("{}")
-    given = {"source": "net.onnx", "target": "built", "data": "d.npz", "trust": False, "inputs": []}
-    localized = SimpleNamespace(problem=None)
-    row = SimpleNamespace(verdict=verdict, problem=None, localized=localized, is_static=False, proof="")
-    told = after_comparison(cast("Row", row), argparse.Namespace(**given))
-    assert told.startswith(
-        "`conrepair localize net.onnx built --data d.npz`" if verdict is Verdict.FAULTY else "build the target anew"
+def result(verdict: Verdict, kind: Literal["audit", "compare"] = "compare", **config: Any) -> AuditResult:
+    """Of two files, without anything that was measured."""
+    rows = (
+        Row(model="net", conversion="", backend="libraries", kind="reference"),
+        Row(model="other", conversion="", backend="libraries", kind="target", reference="net", verdict=verdict),
     )
+    named: dict[str, Any] = {name: {} for name in ("samples", "datasets", "recipes", "versions")}
+    command = "conrepair compare net.onnx built --data d.npz -q --input x=4:float32"
+    return AuditResult(
+        name="it",
+        folder=Path(),
+        rows=rows,
+        pairs=(),
+        config={"source": "net.onnx", **config},
+        seconds=1,
+        kind=kind,
+        command=command,
+        **named,
+    )
+
+
+def test_a_build_is_no_model_file() -> None:
+    first, _ = next_steps(result(Verdict.FAULTY, target="built", data="d.npz"))
+    assert first.command == "conrepair localize net.onnx built --data d.npz --input x=4:float32"
+    (only,) = next_steps(result(Verdict.UNDEPLOYABLE, target="built"))
+    assert not only.command
+    assert only.why.startswith("make the converted model anew")
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("target", ["other.onnx", "other.tflite", "out.npz", "built"])
+def test_each_verdict_has_steps_as_json_and_in_a_line(verdict: Verdict, target: str) -> None:
+    steps = next_steps(result(verdict, target=target))
+    assert steps or target == "out.npz"
+    assert all(step["why"] for step in result_json(result(verdict, target=target))["next"])
+    assert [shlex.join(["conrepair", *shlex.split(line)[1:]]) for line in sentence(steps).split("`")[1::2]] == [
+        step.command for step in steps if step.command
+    ]
+
+
+@pytest.mark.parametrize("config", [{}, {"target": 1}, {"target": None}, {"source": "", "target": "x"}])
+def test_a_document_that_names_no_files_has_no_steps(config: dict[str, Any]) -> None:
+    assert next_steps(result(Verdict.FAULTY, **config)) == ()
+    assert next_steps(dataclasses.replace(result(Verdict.FAULTY, target="x"), command="'"))  # no words of a shell
+
+
+def test_json_and_the_page_say_what_the_console_says(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    save("other.onnx", factor=2.0)
+    assert compare("net.onnx", "other.onnx") == 1
+    said = told_by(capsys)
+    assert compare("net.onnx", "other.onnx", "-f", "json", "-o", "out") == 1
+    steps = json.loads(capsys.readouterr().out)["next"]
+    assert ", ".join(f"`{step['command']}` {step['why']}" for step in steps) == said
+    (folder,) = Path("out").iterdir()
+    assert json.loads((folder / "result.json").read_text(encoding="utf-8"))["next"] == steps
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    assert "Names the layers at fault&#58; <code>conrepair localize net.onnx other.onnx</code>" in summary
+    assert main(["localize", "net.onnx", "other.onnx", "-q", "-f", "json"]) == 1
+    (step,) = json.loads(capsys.readouterr().out)["next"]
+    assert step["command"] == "conrepair repair net.onnx other.onnx"
+    words = "net.onnx --to onnx --via onnx-onnxslim -o n.onnx -q -f json"
+    assert main(["convert", *words.split()]) == 0
+    (step,) = json.loads(capsys.readouterr().out)["next"]
+    assert step["command"] == "conrepair compare net.onnx n.onnx --samples 64"
 
 
 def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:

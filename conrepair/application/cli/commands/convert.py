@@ -8,6 +8,7 @@ from pathlib import Path
 from conrepair.application.cli.next_step import after_conversion, tell_next
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.single import convert_model, request_of
+from conrepair.application.report.next_steps import sentence
 from conrepair.application.report.repair.summary import conversion_lines
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.results import check_model_output
@@ -44,12 +45,12 @@ def convert(options: argparse.Namespace) -> int:
             _check_output(path, output, verb.to, force=options.force)
         done.save(output, force=options.force)
     if options.format == "json":
-        say(result_text(done.placed(output).run))
+        say(result_text(done.placed(output).run, after_conversion(row, options, output)))
     else:
         say(f"{output}: {row.conversion if row.instead_of else '+'.join(request.subjects[0].goals[0].via or ())}")
         for line in _about(result):
             say(line)
-        tell_next(after_conversion(row, options, output))
+        tell_next(sentence(after_conversion(row, options, output)))
     undeclared = options.data is None and row.exit_code == ExitCode.USAGE
     return int(ExitCode.DIFFERENT) if undeclared else row.exit_code
 

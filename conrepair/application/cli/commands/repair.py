@@ -7,15 +7,14 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from conrepair.application.cli.next_step import after_repair, tell_next
+from conrepair.application.cli.next_step import tell_next
 from conrepair.application.cli.several import each_target, tell
 from conrepair.application.engine.session import STORE, Session
-from conrepair.application.pipeline.pair import is_build, pair_of, repair_folder, repair_pair
+from conrepair.application.pipeline.pair import pair_of, repair_folder, repair_pair
 from conrepair.application.report.folder import check_folder
-from conrepair.application.report.localization.advice import verdict_advice
+from conrepair.application.report.next_steps import next_steps, sentence
 from conrepair.application.report.results import Repaired
 from conrepair.application.verbs.options import Repair
-from conrepair.diagnosis.repairs.outcomes import RECIPE
 from conrepair.ground.runtime.errors import UsageError
 from conrepair.ground.runtime.files.scratch import SCRATCH, kept_folder
 from conrepair.ground.runtime.files.store import journals
@@ -65,21 +64,8 @@ def _repair(options: argparse.Namespace) -> int:
     done, written = repaired(options)
     tell(done.run, as_json=options.format == "json", folder=written)
     if options.format == "text":
-        tell_next(_next(done, written, options))
+        tell_next(sentence(next_steps(done.run)))
     return done.exit_code
-
-
-def _next(done: Repaired, written: Path | None, options: argparse.Namespace) -> str:
-    """What helps further; the search that had no time for all, and one that was interrupted, say so themselves."""
-    result = done.result
-    if result is None:
-        return verdict_advice(done.before, done.about)
-    if not result.before.faults or result.interrupted or not (result.in_time or result.mended):
-        return ""
-    target = Path(options.target)
-    model = target if result.model is None or written is None else Path(result.model.path)
-    recipe = None if result.recipe is None or written is None else written / RECIPE
-    return after_repair(options, model, right=result.mended, build=is_build(target), recipe=recipe)
 
 
 def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:

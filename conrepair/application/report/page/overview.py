@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.application.report.figures import Measure, Share, figures_of
-from conrepair.application.report.localization.advice import about_step, names_of, seen, verdict_advice
+from conrepair.application.report.localization.advice import about_step, names_of, seen
+from conrepair.application.report.next_steps import next_steps
 from conrepair.application.report.page.guilty import GuiltyLayer, guilty_of
 from conrepair.application.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.application.report.result import AuditResult, Row
@@ -166,28 +166,11 @@ def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
 
 def _next(row: Row, result: AuditResult) -> tuple[tuple[str, str], ...]:
     """What to do, with a command where there's one."""
-    found, done = row.localized.result, row.repaired.result
-    if row.problem is not None:
-        return ((row.problem.explanation or row.problem.message, ""),)
-    if done is not None and done.mended:
-        return (("Compare the repaired file with the source on inputs of your own, then ship it.", ""),)
-    if done is not None:
+    done = row.repaired.result
+    if done is not None and not done.mended:
         return (("Something is left: convert anew by another route, or look at the layers below.", ""),)
-    if found is not None and found.is_right:
-        return ((verdict_advice(found, about_step(row, result, row.localized.explaining)), ""),)
-    files = _files(row, result)
-    if row.verdict is not None and not row.verdict.is_right and files:
-        verb = "repair" if found is not None and found.faults else "localize"
-        words = {"repair": "Fix the target in its own format:", "localize": "Name the layers at fault:"}[verb]
-        return ((words, shlex.join(["conrepair", verb, *files])),)
-    return ()
-
-
-def _files(row: Row, result: AuditResult) -> tuple[str, ...]:
-    """The source's and the target's, where both are files."""
-    sides = [other for other in result.rows if other.kind == "reference" and other.model == row.reference]
-    models = [side.ran.artifact for side in (*sides[:1], row)]
-    return tuple(model.path for model in models if model is not None) if len(models) > 1 and all(models) else ()
+    steps = [(step.why.removesuffix("."), step.command) for step in next_steps(result)]
+    return tuple((f"{why[:1].upper()}{why[1:]}{':' if command else '.'}", command) for why, command in steps)
 
 
 def _seen(row: Row, result: AuditResult) -> str:

@@ -49,12 +49,29 @@ def test_json_is_what_the_folder_has(nets: Path, capsys: pytest.CaptureFixture[s
     assert told["findings"][0]["operators"]
 
 
+def test_findings_are_put_into_a_baseline_and_known_from_then_on(
+    nets: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("known.json").write_text('[{"where": "issue 7", "system": "tvm"}]', encoding="utf-8")
+    words = f"fuzz wrong.onnx --systems ort-none --baseline known.json {FAST}"
+    assert main([*words.split(), "--update-baseline"]) == 0
+    first, added = json.loads(Path("known.json").read_text(encoding="utf-8"))
+    assert first == {"where": "issue 7", "system": "tvm"}
+    (finding,) = json.loads(Path("fuzz/findings.json").read_text(encoding="utf-8"))["findings"]
+    assert (added["key"], added["system"]) == (finding["key"], "ort-none")
+    capsys.readouterr()
+    assert main([*words.split(), "-o", "again"]) == 0
+    assert "1 that are known" in capsys.readouterr().out
+    assert main(f"fuzz wrong.onnx --systems ort-none --update-baseline {FAST}".split()) == 2
+    assert "--baseline FILE: name it" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ("right.onnx --systems ort-nine", "did you mean 'ort-none'"),
         ("right.onnx --systems tensorrt", "there is no system called 'tensorrt'"),
-        ("right.onnx --known missing.json", "no list of known findings"),
+        ("right.onnx --known missing.json", "is no baseline"),
         ("--recheck right.onnx", "holds no finding"),
         ("missing.json", "missing.json"),
     ],

@@ -1,0 +1,208 @@
+"""What to do next, as commands with their reasons: consoles, pages and files say the same."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.application.report.localization.advice import about_step, verdict_advice
+from conrepair.application.report.result import AuditResult, Row
+from conrepair.application.report.told import OF_FILES, target_rows
+from conrepair.diagnosis.repairs.outcomes import RECIPE
+from conrepair.formats.models.formats import BY_SUFFIX
+from conrepair.ground.runtime.words import shortened
+from conrepair.verdicts.evaluate.verdict import Verdict
+
+_FED = {"--data", "--recipe", "--target-recipe", "--seed", "--low", "--high", "--input"}
+_RECORDED = {".npy", ".npz"}
+_MOST, _WORDS = 20, 1000
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do.
+
+    Attributes:
+        why: What it does, or what there is to know.
+        command: That can be pasted; "" where none does it.
+    """
+
+    why: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        return f"`{self.command}` {self.why}" if self.command else self.why
+
+
+def sentence(steps: Sequence[Step]) -> str:
+    """All in one line, with the commands in quotes."""
+    return ", ".join(map(str, steps))
+
+
+def steps_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """As JSON values."""
+    return [asdict(step) for step in steps]
+
+
+def next_steps(result: AuditResult) -> tuple[Step, ...]:
+    """What helps now; none where nothing is known that does.
+
+    Args:
+        result: Of any verb that judges, or of an audit: there the targets that differ are gone through.
+    """
+    if result.kind in OF_FILES and result.rows:
+        return _of_pair(result.rows[-1], result)
+    rows = [row for row in target_rows(result) if result.kind == "audit" and result.exit_code_of(row)]
+    return tuple(step for row in rows[:_MOST] for step in _of_target(row, result))
+
+
+def pair_step(verb: str, files: Sequence[str | Path], why: str, *more: str) -> Step:
+    """Another verb for an original and a converted model.
+
+    Args:
+        verb: Of ours.
+        files: Both; what lies below the current folder is named from there.
+        why: What it does.
+        *more: Options.
+    """
+    return Step(why, shlex.join(["conrepair", verb, *map(typed, files), *more]))
+
+
+def differing(verdict: Verdict, files: Sequence[str | Path], more: Sequence[str]) -> tuple[Step, ...]:
+    """For a model that differs from its original.
+
+    Args:
+        verdict: Of its outputs.
+        files: Both.
+        more: Options that say what they're fed.
+    """
+    if verdict is Verdict.QUANTIZED:
+        lost = pair_step("localize", files, "names the layers that lose most", *more)
+        return Step("nothing, if this quantization is what was wanted; else:"), lost
+    layers = pair_step("localize", files, "names the layers at fault", *more)
+    if verdict is Verdict.UNDECIDED:
+        return layers, Step("other inputs (--seed, or your own with --data) may decide")
+    if any(Path(file).suffix in _RECORDED for file in files):
+        return (pair_step("localize", files, "names the layers at fault, by recorded tensors, too", *more),)
+    return layers, pair_step("repair", files, "fixes the file", *more)
+
+
+def fed(command: str) -> list[str]:
+    """The options of a command that say what models are fed, for another command.
+
+    Args:
+        command: As it was typed.
+    """
+    try:
+        words, found = shlex.split(command), list[str]()
+    except ValueError:  # of a document that anybody may have written
+        return []
+    for place, word in enumerate(words):
+        flag, equals, _ = word.partition("=")
+        if flag in _FED:
+            found += [word] if equals else words[place : place + 2]
+    return [*found, *(["--trust"] if "--trust" in words else [])]
+
+
+def typed(word: str | Path) -> str:
+    """A path as a person would type it here; a file whose name begins as options do isn't one."""
+    path, here = Path(word), Path.cwd()
+    near = str(path.relative_to(here) if path.is_relative_to(here) else word)
+    return f"./{near}" if near.startswith("-") and path.exists() else near
+
+
+def _of_pair(row: Row, result: AuditResult) -> tuple[Step, ...]:
+    """Of two files that were named."""
+    files, more = [result.config.get(side, "") for side in ("source", "target")], fed(result.command)
+    source, named = result.rows[0], all(isinstance(file, str) and file for file in files)
+    if (source is not row and source.problem is not None) or not named or row.where in result.known:
+        return ()
+    if row.verdict is Verdict.UNDEPLOYABLE:
+        return _anew(row, files)
+    if (problem := row.problem or row.localized.problem or row.repaired.problem) is not None:
+        return (Step(shortened(problem.explanation or problem.message, _WORDS)),)
+    if result.kind == "repair" and row.repaired.result is not None:
+        return _after_repair(row, result, files, more)
+    if result.kind != "compare":
+        return _of_layers(row, result, files, more)
+    data = result.config.get("data") is not None
+    random = source.ran.run is not None and bool(source.ran.run.unsteady)
+    return _of_outputs(row, files, more, data=data, random=random)
+
+
+def _of_outputs(row: Row, files: Sequence[str], more: Sequence[str], *, data: bool, random: bool) -> tuple[Step, ...]:
+    if row.verdict is None:
+        return ()
+    if row.is_static:
+        runs = pair_step("compare", files, "runs both models, which tells whether their outputs differ", *more)
+        return () if row.verdict is Verdict.EQUIVALENT else (runs,)
+    if row.proof:
+        return (Step(f"{row.proof}; no input can show more than rounding error"),)
+    if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
+        compared = "" if data else "; inputs of your own (--data) may show what drawn ones don't"
+        arithmetic = "" if row.comparison is None else row.comparison.arithmetic
+        told = f"what differs is what {arithmetic} makes" if arithmetic else ""
+        return (Step(f"{told or 'no difference beyond rounding error on these inputs'}{compared}"),)
+    if random:
+        return (pair_step("localize", files, "names what differs between the files", *more),)
+    return differing(row.verdict, files, more)
+
+
+def _of_layers(row: Row, result: AuditResult, files: Sequence[str], more: Sequence[str]) -> tuple[Step, ...]:
+    found = row.localized.result
+    if found is not None and found.faults:
+        return (pair_step("repair", files, "fixes the file", *more),)
+    return () if found is None else (Step(verdict_advice(found, about_step(row, result, row.localized.explaining))),)
+
+
+def _after_repair(row: Row, result: AuditResult, files: Sequence[str], more: list[str]) -> tuple[Step, ...]:
+    done, build = row.repaired.result, row.ran.build is not None
+    if done is None or not done.before.faults or done.interrupted or not (done.in_time or done.mended):
+        return ()
+    model = [files[0], files[1] if done.model is None else done.model.path]
+    if done.recipe is not None:
+        more = [*more, "--target-recipe", typed(result.folder / RECIPE)]
+    if not done.mended:
+        return (pair_step("localize", model, "shows what is left", *more),)
+    where, seed = "the same data", result.config.get("seed")
+    if result.config.get("data") is None and isinstance(seed, int):
+        where, more = "other inputs", [*_unseeded(more), "--seed", str(seed + 1)]
+    return (pair_step("localize" if build else "compare", model, f"compares both on {where}", *more),)
+
+
+def _unseeded(more: Sequence[str]) -> list[str]:
+    place = more.index("--seed") if "--seed" in more else len(more)
+    return [*more[:place], *more[place + 2 :]]
+
+
+def _of_target(row: Row, result: AuditResult) -> tuple[Step, ...]:
+    """Of an audit."""
+    if row.problem is not None:
+        return (Step(f"{row.label}: {shortened(row.problem.explanation or row.problem.message, _WORDS)}"),)
+    sides = [other for other in result.rows if other.kind == "reference" and other.model == row.reference]
+    models = [side.ran.artifact for side in (*sides[:1], row)]
+    files = [model.path for model in models if model is not None]
+    if row.verdict is None or len(files) < 2:
+        return ()
+    found = row.localized.result
+    verb = "repair" if found is not None and found.faults else "localize"
+    words = {"repair": "fixes the file", "localize": "names the layers at fault"}[verb]
+    return (pair_step(verb, files, f"{words} of {row.label}"),)
+
+
+def _anew(row: Row, files: Sequence[str]) -> tuple[Step, ...]:
+    """For a file that doesn't load."""
+    source, target = map(Path, files)
+    if target.suffix in _RECORDED:
+        return ()
+    framework, original = (BY_SUFFIX.get(path.suffix.lower(), "") for path in (target, source))
+    if not framework:
+        return (Step("make the converted model anew: one that doesn't load can't be looked into"),)
+    if framework == original:
+        return (Step("convert the original anew: this file doesn't load"),)
+    other = f"{target.stem}-anew{target.suffix}"
+    words = shlex.join(["conrepair", "convert", typed(source), "--to", framework, "-o", other])
+    return (Step("converts the original anew: this file doesn't load", words),)
