@@ -27,6 +27,7 @@ def run(parser: Parser) -> None:
     parser["search"].add_argument("--fresh", action="store_true", help="Reuse nothing from earlier runs.")
     add_baseline(parser)
     add_output(parser, "Folder of all outputs (default: the configuration's).")
+    add_format(parser, "text", "github")
     add_engine(parser)
 
 

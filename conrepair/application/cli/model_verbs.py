@@ -55,7 +55,7 @@ def compare(parser: Parser) -> None:
         "Write the report, with each sample's answers and their comparison, below FOLDER (default: nothing is "
         "written).",
     )
-    add_format(parser)
+    add_format(parser, "text", "json", "github")
     add_timeout(parser, "model")
     add_fresh(parser)
 
@@ -95,7 +95,7 @@ def localize(parser: Parser) -> None:
     )
     add_options(parser, Localize)
     add_timeout(parser, "model")
-    add_format(parser)
+    add_format(parser, "text", "json", "github")
     add_output(
         parser,
         "Write the page, all measurements and colours for Model Explorer to FOLDER, for several targets to a "
@@ -138,7 +138,7 @@ def repair(parser: Parser) -> None:
     )
     add_options(parser, Repair)
     add_timeout(parser, "model", searches="--seconds and --advice")
-    add_format(parser)
+    add_format(parser, "text", "json", "github")
     add_fresh(parser)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conrepair.application.pipeline.subject import slug
 from conrepair.application.report.console import print_result
+from conrepair.application.report.machine.sarif import github_lines
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.saved import result_text
 from conrepair.ground.runtime.errors import ConrepairError
@@ -16,18 +17,20 @@ from conrepair.ground.runtime.shown.progress import output_console, say
 from conrepair.ground.runtime.words import complain
 
 
-def tell(result: AuditResult, *, as_json: bool, folder: Path | None) -> None:
+def tell(result: AuditResult, form: str, folder: Path | None) -> None:
     """Show a result.
 
     Args:
         result: Of a verb.
-        as_json: Whether as the document.
+        form: "json" for the document, "github" for text with lines at its files behind it.
         folder: Where its files are; None: there are none.
     """
-    if as_json:
+    if form == "json":
         say(result_text(result))
-    else:
-        print_result(result, output_console(), folder)
+        return
+    print_result(result, output_console(), folder)
+    for line in github_lines(result) if form == "github" else ():
+        say(line)
 
 
 def each_target(options: argparse.Namespace, look: Callable[[argparse.Namespace], int]) -> int:
@@ -47,7 +50,7 @@ def each_target(options: argparse.Namespace, look: Callable[[argparse.Namespace]
         return look(_with(options, options.targets[0] if options.targets else None, options.output))
     worst = 0
     for target, folder in zip(options.targets, _folders(options), strict=True):
-        if options.format == "text":
+        if options.format != "json":
             say(f"\n{target}")
         try:
             code = look(_with(options, target, folder))

@@ -176,15 +176,19 @@ def add_force(parser: Parser) -> None:
     )
 
 
-def add_format(parser: Parser) -> None:
-    """Text or JSON."""
-    parser["output"].add_argument(
-        "-f",
-        "--format",
-        choices=("text", "json"),
-        default="text",
-        help="Print text for people, or JSON for programs (default: %(default)s).",
-    )
+_FORMS = {"text": "text for people", "json": "JSON for programs", "github": "text with GitHub's ::error lines"}
+
+
+def add_format(parser: Parser, *forms: str) -> None:
+    """What is printed.
+
+    Args:
+        parser: Of the verb.
+        *forms: Those that there are; default: text and JSON.
+    """
+    known = forms or ("text", "json")
+    words = f"Print {', or '.join(_FORMS[form] for form in known)} (default: %(default)s)."
+    parser["output"].add_argument("-f", "--format", choices=known, default="text", help=words)
 
 
 def add_source(parser: Parser) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from conrepair.application.report.localization.advice import about_step, verdict_advice
 from conrepair.application.report.result import AuditResult, Row
@@ -39,12 +38,7 @@ class Step:
 
 def sentence(steps: Sequence[Step]) -> str:
     """All in one line, with the commands in quotes."""
-    return ", ".join(map(str, steps))
-
-
-def steps_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """As JSON values."""
-    return [asdict(step) for step in steps]
+    return "; ".join(map(str, steps))
 
 
 def next_steps(result: AuditResult) -> tuple[Step, ...]:
@@ -79,15 +73,14 @@ def differing(verdict: Verdict, files: Sequence[str | Path], more: Sequence[str]
         files: Both.
         more: Options that say what they're fed.
     """
-    if verdict is Verdict.QUANTIZED:
-        lost = pair_step("localize", files, "names the layers that lose most", *more)
-        return Step("nothing, if this quantization is what was wanted; else:"), lost
-    layers = pair_step("localize", files, "names the layers at fault", *more)
+    recorded, few = any(Path(file).suffix in _RECORDED for file in files), verdict is Verdict.QUANTIZED
+    why = "that lose most" if few else "at fault, by recorded tensors, too" if recorded else "at fault"
+    layers = pair_step("localize", files, f"names the layers {why}", *more)
+    if few:
+        return Step("nothing, if this quantization is what was wanted"), layers
     if verdict is Verdict.UNDECIDED:
         return layers, Step("other inputs (--seed, or your own with --data) may decide")
-    if any(Path(file).suffix in _RECORDED for file in files):
-        return (pair_step("localize", files, "names the layers at fault, by recorded tensors, too", *more),)
-    return layers, pair_step("repair", files, "fixes the file", *more)
+    return (layers,) if recorded else (layers, pair_step("repair", files, "fixes the file", *more))
 
 
 def fed(command: str) -> list[str]:
@@ -187,10 +180,9 @@ def _of_target(row: Row, result: AuditResult) -> tuple[Step, ...]:
     files = [model.path for model in models if model is not None]
     if row.verdict is None or len(files) < 2:
         return ()
-    found = row.localized.result
-    verb = "repair" if found is not None and found.faults else "localize"
-    words = {"repair": "fixes the file", "localize": "names the layers at fault"}[verb]
-    return (pair_step(verb, files, f"{words} of {row.label}"),)
+    if (found := row.localized.result) is not None and found.faults:
+        return (pair_step("repair", files, f"fixes {row.label}"),)
+    return (pair_step("localize", files, f"names the layers at fault of {row.label}"),)
 
 
 def _anew(row: Row, files: Sequence[str]) -> tuple[Step, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import pydantic
 
 from conrepair.application.report.encode import encode
-from conrepair.application.report.next_steps import Step, next_steps, steps_json
+from conrepair.application.report.next_steps import Step, next_steps
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.row_paths import placed, relative_to, resolved_in
 from conrepair.ground.runtime.errors import DataError
@@ -60,7 +60,7 @@ def result_json(result: AuditResult, steps: Sequence[Step] | None = None) -> dic
         "schema_version": SCHEMA_VERSION,
         "kind": result.kind,
         "exit_code": result.exit_code,
-        "next": steps_json(steps),
+        "next": list(map(dataclasses.asdict, steps)),
     }
     return first | value
 

@@ -256,7 +256,7 @@ def test_json_and_the_page_say_what_the_console_says(capsys: pytest.CaptureFixtu
     said = told_by(capsys)
     assert compare("net.onnx", "other.onnx", "-f", "json", "-o", "out") == 1
     steps = json.loads(capsys.readouterr().out)["next"]
-    assert ", ".join(f"`{step['command']}` {step['why']}" for step in steps) == said
+    assert "; ".join(f"`{step['command']}` {step['why']}" for step in steps) == said
     (folder,) = Path("out").iterdir()
     assert json.loads((folder / "result.json").read_text(encoding="utf-8"))["next"] == steps
     summary = (folder / "summary.md").read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ def _audit(options: argparse.Namespace) -> int:
         ],
     }
     config = parse_config(value, "command line")
-    return audit_and_report(config, Path.cwd(), quiet=options.quiet, as_json=options.format == "json")
+    return audit_and_report(config, Path.cwd(), quiet=options.quiet, form=options.format)
 
 
 def _names(options: argparse.Namespace) -> dict[str, list[str]]:

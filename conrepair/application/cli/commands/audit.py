@@ -41,17 +41,19 @@ def run_config(options: argparse.Namespace) -> int:
     config = config.model_copy(update=changes)
     with engine(config.engine, quiet=options.quiet):
         judged = functools.partial(held_against, file=options.baseline, update=options.update_baseline)
-        return _run_all(config, file.absolute().parent, quiet=options.quiet, judged=judged)
+        return _run_all(config, file.absolute().parent, quiet=options.quiet, form=options.format, judged=judged)
 
 
-def _run_all(config: AuditConfig, base: Path, *, quiet: bool, judged: Callable[[AuditResult], AuditResult]) -> int:
+def _run_all(
+    config: AuditConfig, base: Path, *, quiet: bool, form: str, judged: Callable[[AuditResult], AuditResult]
+) -> int:
     """Run the audit, make networks, trace some, run a campaign, as asked; the worst exit code."""
     from conrepair.application.pipeline.from_config import check_generation
 
     check_generation(config, base)
     codes = [0]
     if config.models or config.architectures:
-        codes.append(audit_and_report(config, base, quiet=quiet, as_json=False, judged=judged))
+        codes.append(audit_and_report(config, base, quiet=quiet, form=form, judged=judged))
     if config.generate is not None:
         from conrepair.application.cli.commands.generate import generate_configured
 
@@ -72,7 +74,7 @@ def audit_and_report(
     base: Path,
     *,
     quiet: bool,
-    as_json: bool,
+    form: str,
     judged: Callable[[AuditResult], AuditResult] | None = None,
 ) -> int:
     """Run an audit, write its folder, show the result.
@@ -81,12 +83,12 @@ def audit_and_report(
         config: What to do.
         base: Folder that its relative paths start from.
         quiet: No progress.
-        as_json: Show the document instead of tables.
+        form: Of what is printed, as `conrepair.application.cli.several.tell` has it.
         judged: Makes of the result what is written and shown.
 
     Returns:
         The exit code.
     """
     result = run_and_write(config, base, quiet=quiet, judged=judged)
-    tell(result, as_json=as_json, folder=result.folder)
+    tell(result, form, result.folder)
     return result.exit_code

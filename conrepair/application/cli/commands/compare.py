@@ -19,7 +19,7 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 
 def compare(options: argparse.Namespace) -> int:
     """Compare two files by their answers."""
-    pair = pair_of(Compare.of(vars(options)), shown=options.output is not None or options.format != "text")
+    pair = pair_of(Compare.of(vars(options)), shown=options.output is not None or options.format == "json")
     output = None if options.output is None else Path(options.output).absolute()
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         found = compare_pair(pair, session, folder=output)
@@ -28,8 +28,8 @@ def compare(options: argparse.Namespace) -> int:
         )
         if output is not None:
             write_audit(found.run, session.store.root)
-        tell(found.run, as_json=options.format == "json", folder=output and found.run.folder)
+        tell(found.run, options.format, output and found.run.folder)
     said = found.row.problem is not None and found.row.verdict is not Verdict.UNDEPLOYABLE
-    if options.format == "text" and not said:
+    if options.format != "json" and not said:
         tell_next(sentence(next_steps(found.run)))
     return found.exit_code

@@ -30,11 +30,11 @@ def localize(options: argparse.Namespace) -> int:
 
 def _localize(options: argparse.Namespace, session: Session) -> int:
     folder = None if options.output is None else Path(options.output).absolute()
-    pair = pair_of(Localize.of(vars(options)), shown=folder is not None or options.format != "text")
+    pair = pair_of(Localize.of(vars(options)), shown=folder is not None or options.format == "json")
     if folder is not None:
         check_folder(folder, "localize", pair.inputs)
     found = localize_pair(pair, session)
     if folder is not None:
         found.save(folder)
-    tell(found.run, as_json=options.format == "json", folder=folder)
+    tell(found.run, options.format, folder)
     return found.exit_code

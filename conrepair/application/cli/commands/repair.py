@@ -62,8 +62,8 @@ def _repair(options: argparse.Namespace) -> int:
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     done, written = repaired(options)
-    tell(done.run, as_json=options.format == "json", folder=written)
-    if options.format == "text":
+    tell(done.run, options.format, written)
+    if options.format != "json":
         tell_next(sentence(next_steps(done.run)))
     return done.exit_code
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pydantic
 
 from conrepair.application.report.changes.changes import Sort, Standing, change_of, standing_of
-from conrepair.application.report.figures import Figures, Measure, Share
+from conrepair.application.report.figures import Measure, Share
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.told import target_rows
 from conrepair.ground.runtime.files.baseline import NO_REASON, Known, named, read_baseline, write_baseline
@@ -54,20 +54,17 @@ class KnownTarget(Known):
         Args:
             now: How it stands: what the entry doesn't say is as it is.
         """
-        faults = None if self.faults is None else dict.fromkeys(map(_place, self.faults), "")
-        error, answers = now.figures.error if self.error is None else Measure(self.error), now.figures.answers
-        return Standing(
-            name=now.name,
-            backend=now.backend,
-            word=now.word if self.verdict is None else str(self.verdict),
-            rank=now.rank if self.verdict is None else self.verdict.severity,
-            faults=faults,
-            figures=Figures(
-                answers=answers if self.differing is None else Share(*self.differing),
-                error=error,
-                floor=now.figures.floor if self.floor is None else Measure(self.floor),
-            ),
-        )
+        figures: dict[str, Any] = {
+            "answers": self.differing and Share(*self.differing),
+            "error": None if self.error is None else Measure(self.error),
+            "floor": None if self.floor is None else Measure(self.floor),
+        }
+        told = {name: value for name, value in figures.items() if value is not None}
+        faults = now.faults if self.faults is None else dict.fromkeys(map(_place, self.faults), "")
+        stood = dataclasses.replace(now, faults=faults, figures=dataclasses.replace(now.figures, **told))
+        if self.verdict is None:
+            return stood
+        return dataclasses.replace(stood, word=str(self.verdict), rank=self.verdict.severity)
 
 
 def _place(text: str) -> tuple[str, str]:
@@ -129,12 +126,8 @@ def _entry(row: Row, result: AuditResult, known: Sequence[KnownTarget]) -> Known
     now, before = standing_of(row, result), _entry_of(row, known)
     return KnownTarget(
         where=NO_REASON if before is None else before.where,
-        model=row.model,
-        conversion=row.conversion,
-        backend=row.backend,
-        verdict=row.verdict,
-        faults=None if now.faults is None else [f"{kind}{_AT}{layer}" for kind, layer in now.faults],
+        faults=None if now.faults is None else [_AT.join(place) for place in now.faults],
         differing=None if now.figures.answers is None else list(now.figures.answers),
-        error=now.figures.error,
-        floor=now.figures.floor,
+        **{name: getattr(row, name) for name in ("model", "conversion", "backend", "verdict")},
+        **{name: getattr(now.figures, name) for name in ("error", "floor")},
     )

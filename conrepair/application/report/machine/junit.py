@@ -23,7 +23,7 @@ _FIGURES = {
 
 
 def junit_xml(result: AuditResult) -> str:
-    """As Jenkins, GitLab, Azure and GitHub's actions read it.
+    """As Jenkins, GitLab, Azure and GitHub's actions read it: a suite for each original model, called by its name.
 
     What would make the command end with 1 is a failure: faulty, undeployable, and undecided, as nothing is proven.
 
@@ -31,12 +31,14 @@ def junit_xml(result: AuditResult) -> str:
         result: Of any verb, or of an audit.
     """
     targets = told_of(result)
-    counts = _counts(targets) | {"time": f"{result.seconds:.3f}"}
-    root = ET.Element("testsuites", {"name": "conrepair"} | counts)
-    suite = ET.SubElement(root, "testsuite", {"name": shortened(f"{result.kind} {result.name}", _NAME)} | counts)
-    _properties(suite, [(f"version of {name}", version) for name, version in result.versions.items()])
-    for target in targets:
-        _case(suite, target)
+    seconds = {"time": f"{result.seconds:.3f}"}
+    root = ET.Element("testsuites", {"name": f"conrepair {result.kind}"} | _counts(targets) | seconds)
+    for model in dict.fromkeys(target.source for target in targets):
+        own = [target for target in targets if target.source == model]
+        suite = ET.SubElement(root, "testsuite", {"name": shortened(model, _NAME)} | _counts(own))
+        _properties(suite, [(f"version of {name}", version) for name, version in result.versions.items()])
+        for target in own:
+            _case(suite, target)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,32 @@ def sarif_text(result: AuditResult) -> str:
     }
     value = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(encode(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def github_lines(result: AuditResult) -> list[str]:
+    """What failed as GitHub's workflow commands: `::error file=...`, `::warning` where it can't be told.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    lines = []
+    for target in told_of(result):
+        found = [(item["level"], item["ruleId"], item["message"]) for item in _results(target)]
+        if target.outcome is Outcome.ERROR:
+            found = [("error", target.word, _unseen(target)["message"])]
+        model = target.row.ran.artifact
+        file = target.name if model is None else os.path.relpath(model.path)
+        for level, kind, message in found:
+            if level != "note":
+                told = f"file={_escaped(file, ':,')},title={_escaped(f'conrepair: {kind}', ':,')}"
+                lines.append(f"::{level} {told}::{_escaped(message['text'])}")
+    return lines
+
+
+def _escaped(text: str, more: str = "") -> str:
+    for letter in f"%\r\n{more}":
+        text = text.replace(letter, f"%{ord(letter):02X}")
+    return printable(text)
 
 
 def _results(target: Told) -> Iterator[dict[str, Any]]:

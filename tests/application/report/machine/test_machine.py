@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 import conrepair
 from conrepair.application.report.machine.junit import junit_xml
 from conrepair.application.report.machine.markdown import MOST, summary_markdown
-from conrepair.application.report.machine.sarif import sarif_text
-from conrepair.application.report.result import AuditResult, LocalizedTarget, Problem
+from conrepair.application.report.machine.sarif import github_lines, sarif_text
+from conrepair.application.report.result import AuditResult, LocalizedTarget, Problem, Row
 from conrepair.application.report.saved import read_result
 from conrepair.diagnosis.localization.result import Rule
 from conrepair.ground.graph.kinds import Kind
@@ -51,10 +51,59 @@ def cases(text: str) -> dict[str, ET.Element]:
     root = ET.fromstring(text)  # noqa: S314 (our own)
     found = list(root.iter("testcase"))
     for element in (root, *root.iter("testsuite")):
-        assert element.get("tests") == str(len(found))
+        own = list(element.iter("testcase"))
+        assert element.get("tests") == str(len(own))
         for tag, count in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
-            assert element.get(count) == str(sum(case.find(tag) is not None for case in found))
+            assert element.get(count) == str(sum(case.find(tag) is not None for case in own))
     return {case.get("classname", ""): case for case in found}
+
+
+def test_a_suite_is_called_by_its_model() -> None:
+    run = every_outcome()
+    rows = [dataclasses.replace(row, reference=f"net{place % 2}") for place, row in enumerate(run.rows)]
+    root = ET.fromstring(junit_xml(dataclasses.replace(run, rows=tuple(rows))))  # noqa: S314 (our own)
+    assert root.get("name") == f"conrepair {run.kind}"
+    assert [suite.get("name") for suite in root] == ["net1", "net0"]
+    assert all({case.get("classname") for case in suite.iter("testcase")} == {suite.get("name")} for suite in root)
+
+
+def test_lines_for_github_stand_for_what_failed() -> None:
+    run = every_outcome()
+    lines = github_lines(run)
+    assert [line.partition(" ")[0] for line in lines] == ["::error", "::warning", "::error", "::error"]
+    titles = [line.partition("title=")[2].partition("::")[0] for line in lines]
+    assert titles[0] == "conrepair%3A hyperparameters"
+    assert titles[1:] == ["conrepair%3A undecided", "conrepair%3A undeployable", "conrepair%3A error"]
+    known = {row.where: "issue 7" for row in run.rows if row.verdict is not None}
+    (left,) = github_lines(dataclasses.replace(run, known=known))  # the one that couldn't be looked at
+    assert "conrepair%3A error" in left
+
+
+def test_lines_for_github_name_the_file_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    localizations.wrong_pads(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "target.onnx").rename("a,b%.onnx")
+    run = conrepair.localize("source.onnx", "a,b%.onnx", in_process=True).run
+    (line,) = github_lines(run)
+    assert line.startswith(
+        "::error file=a%2Cb%25.onnx,title=conrepair%3A hyperparameters::a,b%25.onnx on libraries: "
+    )
+    assert len(line.splitlines()) == 1
+    for letters in ("\n::error::", "\r", "%0A"):
+        told = github_lines(dataclasses.replace(run, rows=tuple(hostile(row, letters) for row in run.rows)))
+        assert [len(line.splitlines()) for line in told] == [1]
+        assert "%0A" not in told[0].replace("%250A", "")
+
+
+def hostile(row: Row, letters: str) -> Row:
+    """The same whose faults have these letters in their layers' names."""
+    step = row.localized.steps[-1] if row.localized.steps else None
+    if step is None:
+        return row
+    faults = tuple(dataclasses.replace(fault, target_layers=(letters,)) for fault in step.localization.faults)
+    return dataclasses.replace(
+        row, localized=row.localized.with_own(localization=dataclasses.replace(step.localization, faults=faults))
+    )
 
 
 def sarif(text: str) -> dict[str, Any]:
