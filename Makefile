@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: run setup dev test test-real test-found test-all seconds lint schema mutants pictures clean
+.PHONY: run setup dev test test-real test-found test-all seconds lint schema mutants pictures site clean
 
 run: setup
 	$(BIN)/python main.py
@@ -51,8 +51,11 @@ mutants: dev
 pictures: dev
 	$(BIN)/python docs/pictures/screenshots.py $(if $(AUDIT),--audit $(AUDIT))
 
+site: dev # every link checked; then: python -m http.server -d build/site/html
+	$(BIN)/python docs/site/build.py
+
 clean:
-	rm -rf .venv generated .cache
+	rm -rf .venv generated .cache build/site
 
 .venv/runtime.done: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \

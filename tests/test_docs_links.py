@@ -52,6 +52,14 @@ def test_each_page_is_linked_from_another_one() -> None:
     assert [page.name for page in PAGES if page.parent != ROOT and page.resolve() not in linked] == []
 
 
+def test_the_site_lists_each_page_once() -> None:
+    settings = (ROOT / "docs" / "site" / "zensical.toml").read_text(encoding="utf-8")
+    listed = Counter(re.findall(r'"([\w-]+\.md)"', settings))  # measured ones are added by docs/site/build.py
+    ours = {page.name for page in (ROOT / "docs").glob("*.md")} - {"measured.md"}
+    made = {"index.md", "contributing.md", "changelog.md", "python-reference.md"}
+    assert listed == Counter(ours | made), "name the page in `nav` of docs/site/zensical.toml"
+
+
 def test_pages_that_code_names_are_there() -> None:
     for folder in ("conrepair", "benchmarks", "tests", "tests_real", "tests_found", "examples"):
         for file in (ROOT / folder).rglob("*.py"):

@@ -1,4 +1,4 @@
-"""The reference of verbs in docs/, in a shell and in Python: `python -m conrepair.application.cli.reference`."""
+"""The reference of verbs, whole for the site and short in docs/: `python -m conrepair.application.cli.reference`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,29 @@ from pathlib import Path
 
 from conrepair.application.cli.main import command_line
 from conrepair.application.cli.parser import EXIT_CODES, Parser, Verbs
-from conrepair.application.verbs.generate import OneByOne
-from conrepair.application.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair
 
-_DOCS = Path(__file__).parents[3] / "docs"
-_VERBS = (Compare, Localize, Repair, Convert, Execute, Build, Inspect, Inputs)
-_BEGIN = "## Options\n"
+_PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"
+
+
+def verbs_in_short(parser: Parser) -> str:
+    """Markdown of all verbs, a line each.
+
+    Args:
+        parser: Of the whole command line.
+    """
+    (verbs,) = (action for action in parser._actions if isinstance(action, Verbs))
+    rows = [f"| `{action.dest}` | {action.help} |" for action in verbs._choices_actions]
+    return "\n".join(
+        [
+            "# The command line\n",
+            "Made of the parser by `python -m conrepair.application.cli.reference`. `conrepair VERB --help` has a "
+            "verb's options, and so has this page of the site (`make site`).\n",
+            f"```text\n{EXIT_CODES}\n```\n",
+            "| verb | what it does |\n|---|---|",
+            *rows,
+            "",
+        ]
+    )
 
 
 def reference(parser: Parser) -> str:
@@ -25,7 +42,6 @@ def reference(parser: Parser) -> str:
     (verbs,) = (action for action in parser._actions if isinstance(action, Verbs))
     parts = [
         "# The command line\n",
-        "Made of the parser by `python -m conrepair.application.cli.reference`; a test compares both.\n",
         f"{parser.description}\n",
         f"```text\n{EXIT_CODES}\n```\n",
         *(part for name, verb in verbs.choices.items() for part in _verb(name, verb)),
@@ -54,21 +70,5 @@ def _called(action: argparse.Action) -> str:
     return ", ".join(f"`{name}{takes}`" for name in action.option_strings)
 
 
-def python_options(page: str) -> str:
-    """The page of Python's verbs, with what each takes at its end.
-
-    Args:
-        page: As it is.
-    """
-    told = page.partition(_BEGIN)[0] + _BEGIN
-    parts = [told, "Made of the verbs' options by `python -m conrepair.application.cli.reference`.\n"]
-    for name, verb in [*((verb.__name__.lower(), verb) for verb in _VERBS), ("generated", OneByOne)]:
-        rows = [f"| `{option}` | {verb.meaning(option, flags=False)} |" for option, _, _ in verb.declared()]
-        parts += [f"### {name}\n\n| option | meaning |\n|---|---|", *rows, ""]
-    return "\n".join(parts)
-
-
 if __name__ == "__main__":
-    (_DOCS / "command-line.md").write_text(reference(command_line()), encoding="utf-8")
-    python = _DOCS / "python.md"
-    python.write_text(python_options(python.read_text(encoding="utf-8")), encoding="utf-8")
+    _PAGE.write_text(verbs_in_short(command_line()), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/my-model-gives-other-answers.md: every command on the page does what it says, on small networks."""
+"""docs/my-model-gives-other-predictions.md: every command on the page does what it says, on small networks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from PIL import Image
 
 from conrepair.application.cli import main
 
-PAGE = Path(__file__).parents[1] / "docs" / "my-model-gives-other-answers.md"
+PAGE = Path(__file__).parents[1] / "docs" / "my-model-gives-other-predictions.md"
 COMMANDS = re.findall(r"^conrepair (.*?)  # ends with (\d)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
