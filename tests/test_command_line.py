@@ -24,8 +24,9 @@ from conrepair.application.cli.parser import Parser
 from conrepair.application.cli.reference import reference, verbs_in_short
 from conrepair.application.config.model import AuditConfig
 from conrepair.application.config.sections import GenerateConfig
+from conrepair.application.verbs.fuzz import Fuzz
 from conrepair.application.verbs.generate import Generate, Networks, OneByOne
-from conrepair.application.verbs.option import Options
+from conrepair.application.verbs.option import Options, options
 from conrepair.application.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair
 from conrepair.laboratory.generate.wishes import Wishes
 from conrepair.verdicts.evaluate.tolerance import Tolerance
@@ -123,6 +124,49 @@ def test_each_verb_has_examples_that_parse_and_whole_sentences(name: str) -> Non
         assert action.help, action.dest
         assert action.help[0].isupper(), action.help
         assert action.help.endswith((".", ").")), action.help
+
+
+LONG = [name for name, verb in VERBS.items() if len(verb.seldom) >= 4]
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_help_explains_what_most_need_and_names_the_rest(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a screen; with `--help-all` all of it, also of options that every verb has."""
+    told = {}
+    for flag in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as ended:
+            main([name, flag])
+        assert ended.value.code == 0
+        told[flag] = capsys.readouterr().out
+    short, whole = told["--help"], told["--help-all"]
+    assert len(short.splitlines()) <= min(65, len(whole.splitlines()))
+    typed = [action.option_strings[-1] for action in VERBS[name]._actions if action.option_strings]
+    rare = [action.option_strings[-1] for action in VERBS[name].seldom]
+    assert f"{len(rare)} more options, which `conrepair {name} --help-all` explains: {', '.join(rare)}" in " ".join(
+        short.split()
+    )
+    explained = {flag: set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", told[flag], re.MULTILINE)) for flag in told}
+    assert set(typed) <= explained["--help-all"]
+    assert explained["--help"] >= set(typed) - set(rare)
+    assert not explained["--help"] & set(rare)
+    assert "more options" not in whole
+
+
+def test_a_short_help_explains_all_options() -> None:
+    few = set(VERBS) - set(LONG)
+    assert few
+    for name in few:
+        assert "more options" not in VERBS[name].format_help()
+        assert "--timings" in VERBS[name].format_help()
+
+
+def test_seldom_used_options_exist() -> None:
+    """Names that a class calls so are names of its own options, of each class that has some."""
+    assert {name for name, about, _ in Fuzz.declared() if about.seldom} >= {"opset", "alone", "reduction_seconds"}
+    with pytest.raises(KeyError, match="speed"):
+        options("search", seldom="speed")(type("Verb", (Options,), {}))
 
 
 def test_the_page_in_docs_is_made_of_the_parser() -> None:

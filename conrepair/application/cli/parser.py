@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import shutil
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -21,12 +22,43 @@ EXIT_CODES = """exit codes:
 
 _GROUPS = ("models", "inputs", "tolerances", "search", "compiler", "output", "general")
 _WIDTH = 100
+_MARGIN = 28  # in front of what an option means
+_FEW = 4  # options that are left out of the help: where it were fewer, none is
 _FILES = frozenset({"SOURCE", "MODEL", "CONFIG", "FILE", "PATH", "PATCH", "RECIPE", "OUTPUT"})
 Verbs = argparse._SubParsersAction
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal, where it isn't very wide."""
+
+    def __init__(self, prog: str) -> None:
+        columns = shutil.get_terminal_size((_WIDTH, 0)).columns
+        super().__init__(prog, max_help_position=_MARGIN, width=min(columns, _WIDTH))
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """What an option takes once, and not behind each of its names."""
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        takes = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {takes}"
+
+
+class _HelpOfAll(argparse.Action):
+    """The help with the options that few need."""
+
+    def __call__(self, parser: Any, *_: Any) -> NoReturn:
+        """Show it, and end."""
+        parser.seldom.clear()
+        parser.print_help()
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     """One verb, or all of them.
+
+    Attributes:
+        examples: Commands.
+        seldom: Options that few need: the help names them, and `--help-all` says what they mean.
 
     Args:
         prog: As it's typed.
@@ -39,25 +71,44 @@ class Parser(argparse.ArgumentParser):
     def __init__(
         self, prog: str, *, about: str, takes: str, examples: Sequence[tuple[str, str]] = (), **others: Any
     ) -> None:
-        shown = "".join(f"  {command}\n      {words}\n" for command, words in examples)
+        shown = "".join(_example(*example) for example in examples)
         super().__init__(
             prog=prog,
             usage=f"{prog} {takes}",
             description=textwrap.fill(about, _WIDTH),
             epilog=(f"examples:\n{shown}\n" if shown else "") + EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
             add_help=False,
             allow_abbrev=False,  # `--sample` was taken for --samples
             **others,
         )
         self.examples = tuple(command for command, _ in examples)
         self._groups = {title: self.add_argument_group(title) for title in _GROUPS}  # empty ones aren't shown
+        self.seldom: list[argparse.Action] = []
         self["general"].add_argument("-h", "--help", action="help", help="Show this help and exit.")
         self._mixing = False
 
     def __getitem__(self, title: str) -> argparse._ArgumentGroup:
         """A group of options."""
         return self._groups[title]
+
+    def format_help(self) -> str:
+        """What the verb does, and what its options mean; those that few need are only named."""
+        left_out = self.seldom if len(self.seldom) >= _FEW else []
+        names = ", ".join(action.option_strings[-1] for action in left_out)
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, (), ())
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            formatter.start_section(group.title)
+            formatter.add_text(group.description)
+            formatter.add_arguments(action for action in group._group_actions if action not in left_out)
+            formatter.end_section()
+        if left_out:
+            more = f"{len(left_out)} more options, which `{self.prog} --help-all` explains: {names}"
+            formatter.add_text(textwrap.fill(more, formatter._width, break_on_hyphens=False))
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse; where words are left over, once more with options that may stand between models."""
@@ -83,6 +134,12 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(
             None, f"{what}: {value!r} isn't known{meant(str(value), known)} (known: {', '.join(known)})"
         )
+
+
+def _example(command: str, words: str) -> str:
+    """A command and what it does, in one line where they fit."""
+    line = f"  {command}  # {words}\n"
+    return line if len(line) <= _WIDTH else f"  {command}\n      # {words}\n"
 
 
 class Catalogue(list["Callable[[Verbs[Parser]], None]"]):
@@ -116,11 +173,13 @@ class Catalogue(list["Callable[[Verbs[Parser]], None]"]):
                 declare(parser)
                 general = parser["general"]
                 general.add_argument("-q", "--quiet", action="store_true", help="Show no progress.")
-                general.add_argument(
+                timings = general.add_argument(
                     "--timings",
                     action="store_true",
                     help="Show at the end where the time went, job by job (on standard error).",
                 )
+                parser.seldom.append(timings)
+                general.add_argument("--help-all", action=_HelpOfAll, nargs=0, help="Show all options and exit.")
                 command = f"conrepair.application.cli.commands.{runs or f'{name}:{name}'}"
                 parser.set_defaults(command=command, keeps=keeps, files=tuple(files), parser=parser)
 

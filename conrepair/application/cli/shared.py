@@ -22,19 +22,21 @@ def add_engine(parser: Parser) -> None:
     Args:
         parser: Of the verb.
     """
-    parser["general"].add_argument(
+    general = parser["general"]
+    engine = general.add_argument(
         "--engine",
         choices=("here", "dask"),
         help="Where jobs run: on this machine, or on a Dask cluster (default: here, or as the configuration says).",
     )
-    parser["general"].add_argument(
-        "--scheduler", metavar="ADDRESS", help="Of the cluster's scheduler, as tls://10.0.0.1:8786."
+    scheduler = general.add_argument(
+        "--scheduler", metavar="ADDRESS", help="Address of the cluster's scheduler, as tls://10.0.0.1:8786."
     )
-    parser["general"].add_argument(
+    exchange = general.add_argument(
         "--exchange",
         metavar="PLACE",
         help="Where files go from machine to machine: a folder that all of them see, or a URL as s3://bucket/place.",
     )
+    parser.seldom += [engine, scheduler, exchange]
 
 
 def engine_of(options: argparse.Namespace, configured: EngineConfig | None = None) -> EngineConfig:
@@ -127,11 +129,12 @@ _SHORT = {"count": "-n", "known": "--known", "output": "-o", "workers": "-j"}  #
 
 def add_fresh(parser: Parser) -> None:
     """For verbs whose results are kept in the user's cache."""
-    parser["general"].add_argument(
+    fresh = parser["general"].add_argument(
         "--fresh",
         action="store_true",
         help="Take no results from the cache (`conrepair cache`), and replace those that are there.",
     )
+    parser.seldom.append(fresh)
 
 
 def add_output(parser: Parser, words: str, *, metavar: str = "FOLDER", default: str | None = None) -> None:
@@ -213,9 +216,11 @@ def add_options(parser: Parser, verb: type[Options], *, required: Collection[str
         if about.flag:
             flags = [*([_SHORT[name]] if name in _SHORT else []), about.flag]
             words = verb.meaning(name, flags=True).replace("%", "%%")
-            parser[about.group].add_argument(
+            action = parser[about.group].add_argument(
                 *flags, dest=name, help=words, **_taken(about, default, name in required or default is MISSING)
             )
+            if about.seldom:
+                parser.seldom.append(action)
 
 
 def _taken(about: About, default: Any, required: bool) -> dict[str, Any]:

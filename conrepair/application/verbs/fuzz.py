@@ -27,7 +27,7 @@ USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-
 """Systems that are tried where none are named."""
 
 
-@options("models")
+@options("models", seldom="data alone slips bare varied slower releases network_seconds reduction_seconds")
 class Fuzz(Programmed):
     """Of `fuzz`."""
 

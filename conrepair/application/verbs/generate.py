@@ -73,7 +73,11 @@ _MODELS = Value(arguments.FILES, metavar="MODEL", many=True)
 _NAMES = Value(comma_names, metavar="NAME,...", many=True)
 
 
-@options("models")
+@options(
+    "models",
+    seldom="opset exclude ranks elements learn grown_from changes single symbolic deep large folded extremes forms "
+    "patterns woven slips bare backward",
+)
 class Networks(Options):
     """What networks should be like."""
 
@@ -182,7 +186,7 @@ class OneByOne(Networks):
     )
 
 
-@options("models")
+@options("models", seldom="functions trust")
 class Programmed(Networks):
     """What functions of a user's own narrow."""
 
@@ -200,7 +204,7 @@ class Programmed(Networks):
     )
 
 
-@options("search")
+@options("search", seldom="network_seconds")
 class Generate(Programmed):
     """Of `conrepair generate` and the configuration's section of that name, which write networks to a folder."""
 

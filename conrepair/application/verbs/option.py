@@ -59,6 +59,7 @@ class About:
         flag: In the shell; None: its name; "": Python alone has it.
         key: Of a configuration that means the same, as "repair.seconds".
         searches: Whether it's the time of a search, which a limit for the whole command bounds.
+        seldom: Whether few need it: `--help` names it alone, `--help-all` says what it means.
     """
 
     words: str
@@ -69,6 +70,7 @@ class About:
     flag: str | None = None
     key: str = ""
     searches: bool = False
+    seldom: bool = False
 
     def named(self, name: str, section: str) -> About:
         """The same, with the flag and the key that it has by its name."""
@@ -99,18 +101,21 @@ def model(words: str, *, kw_only: Literal[False]) -> Any:
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, model))
-def options(group: str = "") -> Callable[[type[Asked]], type[Asked]]:
+def options(group: str = "", *, seldom: str = "") -> Callable[[type[Asked]], type[Asked]]:
     """Make a class of options a dataclass, frozen and by keyword.
 
     Args:
         group: Of help, for those of its options that name no other.
+        seldom: Names of those of its options that few need, separated by spaces.
     """
 
     def made(verb: type[Asked]) -> type[Asked]:
-        for item in vars(verb).values():
-            if isinstance(item, dataclasses.Field) and _KEY in item.metadata:
-                told = item.metadata[_KEY]
-                item.metadata = MappingProxyType({_KEY: dataclasses.replace(told, group=told.group or group)})
+        own = {name: item for name, item in vars(verb).items() if isinstance(item, dataclasses.Field)}
+        few = {name: own[name] for name in seldom.split()}
+        for name, item in own.items():
+            if told := item.metadata.get(_KEY):
+                told = dataclasses.replace(told, group=told.group or group, seldom=name in few)
+                item.metadata = MappingProxyType({_KEY: told})
         return dataclass(frozen=True, kw_only=True)(verb)
 
     return made

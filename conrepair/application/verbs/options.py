@@ -84,7 +84,7 @@ def _backends_options(name: str, value: Any) -> Any:
     return found
 
 
-@options("general")
+@options("general", seldom="inputs")
 class Loaded(Options):
     """Of every verb that loads a model."""
 
@@ -142,7 +142,7 @@ def samples(drawn: int, of_data: str, *, default: None = None) -> Any:
     )
 
 
-@options("inputs")
+@options("inputs", seldom="steps seed low high")
 class Fed(Loaded):
     """Of every verb that runs a model.
 
@@ -188,7 +188,7 @@ class Fed(Loaded):
         return None if self.data is None else self.of_data if self.samples is None else self.samples
 
 
-@options("tolerances")
+@options("tolerances", seldom="target_recipe tolerance metrics max_drop strict_signature arithmetic")
 class Pair(Fed):
     """Of every verb that compares two models."""
 
@@ -258,7 +258,7 @@ class Pair(Fed):
     )
 
 
-@options("inputs")
+@options("inputs", seldom="batch_size")
 class Compare(Pair):
     """Of `compare`."""
 
@@ -272,7 +272,7 @@ class Compare(Pair):
     )
 
 
-@options("tolerances")
+@options("tolerances", seldom="batch_size latent")
 class Layers(Pair):
     """Of every verb that compares layers."""
 
@@ -291,7 +291,7 @@ class Layers(Pair):
     )
 
 
-@options("models")
+@options("models", seldom="suspicious")
 class Localize(Layers):
     """Of `localize`."""
 
@@ -313,7 +313,7 @@ class Localize(Layers):
     )
 
 
-@options("search")
+@options("search", seldom="advice bake_recipe")
 class Repair(Layers):
     """Of `repair`."""
 
@@ -346,7 +346,7 @@ class Repair(Layers):
     )
 
 
-@options("search")
+@options("search", seldom="via seconds")
 class Convert(Fed):
     """Of `convert`."""
 
@@ -415,7 +415,10 @@ class Inspect(Loaded):
     model: Any = model(_ONE, kw_only=False)
 
 
-@options("compiler")
+@options(
+    "compiler",
+    seldom="importer required_pass disabled_pass trials database threads unfused unscheduled stable float64",
+)
 class Compiled(Options):
     """How TVM compiles."""
 
@@ -455,7 +458,7 @@ class Compiled(Options):
         return {name: getattr(self, name) for name in names}
 
 
-@options("output")
+@options("output", seldom="batch_size")
 class Build(Compiled, Loaded):
     """Of `build`."""
 
@@ -469,7 +472,7 @@ class Build(Compiled, Loaded):
     batch_size: int = option(_BATCH, COUNT, "inputs", default=1)
 
 
-@options("models")
+@options("models", seldom="batch_size")
 class Execute(Fed):
     """Of `execute`."""
 

@@ -31,7 +31,7 @@ EXACT = "exact"
 _SYSTEM = Value(arguments.text, metavar="SYSTEM")
 
 
-@options("search")
+@options("search", seldom="accuracy granularity method objective weights seed builds")
 class Trace(Loaded):
     """Of `trace`."""
 
