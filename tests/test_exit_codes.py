@@ -80,7 +80,7 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("generate", 1): (f"{GENERATE} --count 2 --function picky.py:few", "1 of 2 networks"),
     ("generate", 2): ("generate -o out --operators Gone", "there is no operator 'Gone'"),
     ("generate", 4): (f"{GENERATE} --count 1 --function picky.py:none", "doesn't keep it"),
-    ("trace", 1): ("trace elu.onnx --setting ort-all --against exact --evaluations 60", "wrong: ort-all at y"),
+    ("trace", 1): ("trace elu.onnx --setting ort-all --against exact --evaluations 60", "wrong: ort-all is"),
     ("trace", 2): ("trace source.onnx --setting tvm-O33", "did you mean 'tvm-O3'"),
     ("trace", 3): ("trace damaged.onnx", DAMAGED),
     ("trace", 4): ("trace failing.onnx --setting ort-all", STOPS),

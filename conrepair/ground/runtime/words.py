@@ -104,6 +104,11 @@ def number(value: float) -> str:
     return f"{value:.2g}"
 
 
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: "1 build", "1,200 builds"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     """A share or a relative error as all texts for people tell it, with two digits: "0.47 %", "16 %", "1,500 times".
 

@@ -1,4 +1,4 @@
-"""The errors of a run, kernel by kernel, as an SVG: both sides, one row a tensor, from left (none) to right (1)."""
+"""The relative error behind each kernel of a run, as an SVG: a row a tensor, both sides in it, small ones left."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ _COLOURS = {
     "cancelled": "#2471a3",
 }
 _PLAIN = "#7f8c8d"
+_WORDS = {
+    "generated": "adds an error",
+    "differs": "differs from the other side",
+    "amplified": "amplifies the error",
+    "damped": "reduces the error",
+    "cancelled": "cancels the error",
+}
 
 
 def kernels_svg(traced: Traced) -> str:
@@ -43,7 +50,12 @@ def kernels_svg(traced: Traced) -> str:
         f'font-family="sans-serif" font-size="11">',
         f"<title>{escape(f'{traced.setting.name} beside {traced.against.name}')}</title>",
         *_scale(height),
-        _text(_LEFT, 14, f"error by kernel: {traced.against.name} (hollow), {traced.setting.name} (filled)", "start"),
+        _text(
+            _LEFT,
+            14,
+            f"relative error behind each kernel: {traced.against.name} (hollow), {traced.setting.name} (filled)",
+            "start",
+        ),
         *(_text(_LEFT - 8, y + 4, shortened(tensor, _NAME), "end") for tensor, y in places.items()),
         *_marks(found.against, places, filled=False),
         *_marks(found.setting, places, filled=True),
@@ -62,7 +74,7 @@ def _scale(height: float) -> Iterator[str]:
     for power in range(_LEAST, _MOST + 1, 2):
         x = _x(10.0**power)
         yield f'<line x1="{x:g}" y1="{_TOP - 6}" x2="{x:g}" y2="{height}" stroke="#d5d8dc"/>'
-        yield _text(x, _TOP - 12, f"1e{power}" if power else "1", "middle")
+        yield _text(x, _TOP - 12, f"{100 * 10.0**power:.{max(-power - 2, 0)}f} %", "middle")
 
 
 def _marks(found: Iterable[KernelError], places: dict[str, float], *, filled: bool) -> Iterator[str]:
@@ -82,7 +94,7 @@ def _told(found: Iterable[KernelError], places: dict[str, float]) -> Iterator[st
     for item in found:
         if item.change in _COLOURS and item.tensor not in told:
             told.add(item.tensor)
-            words = f"{item.change}: {shortened(', '.join(item.operators or item.kernel), _NAME)}"
+            words = f"{_WORDS[item.change]}: {shortened(', '.join(item.operators or item.kernel), _NAME)}"
             yield _text(_LEFT + _WIDTH + 10, places[item.tensor] + 4, words, "start")
 
 

@@ -4,40 +4,89 @@ from __future__ import annotations
 
 import collections
 import json
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from conrepair.formats.backends.base import Switch
-from conrepair.ground.runtime.words import printable, shortened
+from conrepair.ground.runtime.words import counted, number, percent, printable, shortened
 from conrepair.laboratory.tracing.propagation import KernelError
 from conrepair.laboratory.tracing.result import Culprits, Deviation, Errors, Traced
 
 _NAME = 60
 _SHOWN = 8
-_UNKNOWN = {True: "nobody computes this network in float64", False: "those who compute it in float64 differ"}
+_EXACT = "exact"
+_UNKNOWN = {
+    True: "nothing computes this network in float64, so the exact value isn't known",
+    False: "those who compute this network in float64 contradict each other",
+}
 _TELLING = ("generated", "differs", "amplified", "damped", "cancelled")
+_WORDS = {"equal": "equal", "within": "within rounding error"}  # of kinds that say less than words
 
 
 def verdict_of(traced: Traced) -> str:
-    """One sentence: what's wrong, and who."""
+    """One sentence: what's wrong, by how much, and which side."""
     one, two = traced.setting.name, traced.against.name
     if not traced.deviations:
-        return f"no output of {one} and {two} could be compared"
+        return f"not judged: {one} and {two} have no output that could be compared"
     worst = traced.deviations[0]
-    output = shortened(worst.output, _NAME)
-    far = f"{output} is {_error(worst.optimization.largest)} apart"
+    output = f"`{shortened(worst.output, _NAME)}`"
     if worst.kind == "wrong":
-        who = {"setting": one, "against": two, "both": f"both {one} and {two}"}[worst.blamed]
-        errors = [item for item in (worst.total, worst.framework) if item is not None]
-        over = max(item.over or 0.0 for item in errors)
-        return f"wrong: {who} at {output}, {over:.3g} times what rounding explains"
+        return f"wrong: {_blamed(worst, output, one, two)}"
+    if worst.kind == "equal":
+        far = (
+            f"; {output} is {_not_finite(worst, 'exact')}" if worst.total and math.isinf(worst.total.largest) else ""
+        )
+        return f"equal: {one} and {two} give the same bits{far}{_unbounded(worst)}"
+    away = "exact values" if two == _EXACT else two
+    far = f"{output} of {one} is {percent(worst.optimization.largest)} off {away}"
+    if math.isinf(worst.optimization.largest):
+        far = f"{output} of {one} is {_not_finite(worst, 'against')}"
     return {
-        "ill-conditioned": f"ill-conditioned: {far}, and rounding explains it: neither side is at fault",
-        "within": f"right: {far}, within what rounding explains",
-        "equal": f"equal: {one} and {two} give the same bits",
+        "ill-conditioned": f"ill-conditioned: {far}{_unbounded(worst) or _AMPLIFIED}; neither side is at fault",
+        "within": f"right: {far}, within rounding error",
         "not judged": f"not judged: {far}, and {_UNKNOWN[worst.total is None]}",
     }[worst.kind]
+
+
+_AMPLIFIED = ", within rounding error, which this network amplifies"
+
+
+def _not_finite(worst: Deviation, other: str) -> str:
+    return f"{worst.values['setting']:g} where it should be {worst.values[other]:.3g}"
+
+
+def _unbounded(worst: Deviation) -> str:
+    return " (a value on the way may overflow, so rounding errors have no limit)" if math.isinf(worst.bound) else ""
+
+
+def _blamed(worst: Deviation, output: str, one: str, two: str) -> str:
+    sides = [(one, worst.total), (two, worst.framework)]
+    if worst.blamed == "against":
+        sides.reverse()
+    (name, first), (other, second) = sides
+    told = f"{name} is {_off(first)} off the exact value of {output}, {_over(first)}"
+    if worst.blamed == "both":
+        return f"{told}; so is {other} ({_off(second)})"
+    return told if other == _EXACT else f"{told}; {other} is right"
+
+
+def _off(side: Errors | None) -> str:
+    return "" if side is None else percent(side.largest)
+
+
+def _over(side: Errors | None) -> str:
+    return f"{_many(side.over)} times the rounding error" if side is not None and side.over else ""
+
+
+def _many(value: float) -> str:
+    """A number that may be large, as 73,000 and not 7.3e+04."""
+    rounded = float(f"{value:.1e}")
+    return f"{rounded:,.0f}" if _TEN <= rounded < _READ else number(value)
+
+
+_TEN, _READ = 10.0, 1e9  # numbers between are told with all their digits
 
 
 def traced_lines(traced: Traced) -> Iterator[str]:
@@ -46,20 +95,18 @@ def traced_lines(traced: Traced) -> Iterator[str]:
 
 
 def _lines(traced: Traced) -> Iterator[str]:
-    yield f"{traced.setting.name} beside {traced.against.name}: {verdict_of(traced)}"
-    failed = f", of which {traced.failed} failed" if traced.failed else ""
-    rate = traced.evaluations / traced.seconds if traced.seconds else 0.0
-    tried = f"{traced.evaluations} inputs tried by {traced.method}"
-    yield f"  {tried} in {traced.seconds:.1f} s ({rate:.0f} a second){failed}"
+    yield verdict_of(traced)
+    failed = f", {traced.failed} of which couldn't be run" if traced.failed else ""
+    yield f"  searched: {counted(traced.evaluations, 'input')} in {traced.seconds:.1f} s by {traced.method}{failed}"
     if traced.changed is not None:
-        yield f"  {traced.changed:.1%} of the given samples get another answer"
+        yield f"  predictions: {percent(traced.changed)} of the given samples get another one"
     for item in traced.deviations[:_SHOWN]:
         yield from _deviation(item, traced)
     yield from _more(len(traced.deviations), "outputs")
     yield from _kernels(traced)
     yield from _culprits(traced.culprits, traced)
     for form in traced.forms:
-        healed = {True: "; tried, it heals", False: "; tried, it doesn't heal", None: ""}[form.healed]
+        healed = {True: " Tried: that's right.", False: " Tried: that's no better.", None: ""}[form.healed]
         yield f"  why: {form.words}{healed}"
     for doubt in traced.doubts:
         yield f"  note: {doubt}"
@@ -67,82 +114,112 @@ def _lines(traced: Traced) -> Iterator[str]:
 
 def _deviation(item: Deviation, traced: Traced) -> Iterator[str]:
     place = f"[{', '.join(map(str, item.place))}]"
-    values = item.values
+    one, two, values = traced.setting.name, traced.against.name, item.values
+    other = "" if two == _EXACT else f"{two} {values['against']:.9g}, "
+    estimated = " (an estimate)" if item.estimated else ""
     yield (
-        f"  {shortened(item.output, _NAME)}{place}: {traced.setting.name} {values['setting']:.9g}, "
-        f"{traced.against.name} {values['against']:.9g}, exact {values['exact']:.9g}, rounding {item.bound:.2g}"
-        + (" (an estimate)" if item.estimated else "")
+        f"  worst element {shortened(item.output, _NAME)}{place}: {one} {values['setting']:.9g}, {other}"
+        f"exact {values['exact']:.9g}; rounding error at most {number(item.bound)}{estimated}"
     )
-    sides = [("framework", item.framework), ("optimization", item.optimization), ("total", item.total)]
+    sides = [(one, item.total), *([] if two == _EXACT else [(two, item.framework)])]
     told = [f"{name} {_errors(side)}" for name, side in sides if side is not None]
-    yield f"    largest relative error: {', '.join(told)}"
+    if two != _EXACT and not item.optimization.largest:
+        told = [f"{_errors(item.total)}, the same on both sides"] if item.total else []
+    elif two != _EXACT:
+        yield f"    largest difference between both: {_errors(item.optimization)}"
+    if told:
+        yield f"    largest difference from exact values: {', '.join(told)}"
 
 
 def _errors(side: Errors) -> str:
-    bounds = "" if side.over is None else f", {side.over:.3g} bounds"
-    return f"{_error(side.largest)} ({side.ulps:.3g} ulps{bounds})"
-
-
-def _error(value: float) -> str:
-    return f"{value:.2g}"
+    return f"{percent(side.largest)} ({', '.join(filter(None, (f'{_many(side.ulps)} ulps', _over(side))))})"
 
 
 def _kernels(traced: Traced) -> Iterator[str]:
-    for name, found in ((traced.setting.name, traced.kernels.setting), (traced.against.name, traced.kernels.against)):
+    one, two = traced.setting.name, traced.against.name
+    for name, other, found in ((one, two, traced.kernels.setting), (two, one, traced.kernels.against)):
         told = [item for item in found if item.change in _TELLING]
         if told:
-            yield f"  kernels of {name} ({len(found)}):"
+            yield f"  kernels of {name} that change the error ({len(told)} of {len(found)}):"
         for item in sorted(told, key=lambda item: (min(_TELLING.index(item.change), 2), -item.introduced))[:_SHOWN]:
-            yield f"    {_kernel(item)}"
+            yield f"    {_kernel(item, other)}"
         yield from (f"  {line}" for line in _more(len(told), "kernels"))
 
 
-def _kernel(item: KernelError) -> str:
-    operators = f" ({', '.join(item.operators)})" if item.operators else ""
-    finite = "" if item.finite else "; the first that isn't finite" if not item.incoming else "; not finite"
-    apart = f", {item.apart:.3g} ulps from the other side's" if item.change == "differs" else ""
-    alone = "" if item.culprits is None else "; each operator alone is right: it's their fusion"
-    if item.culprits:
-        alone = f"; alone, it's {' and '.join(shortened(name, _NAME) for name in item.culprits)}"
-    return (
-        f"{item.change} in {shortened(', '.join(item.kernel), _NAME)}{operators}: error {_error(item.incoming)} -> "
-        f"{_error(item.outgoing)}, {_error(item.introduced)} its own{apart}{finite}{alone}"
+def _kernel(item: KernelError, other: str) -> str:
+    name = f"`{shortened(', '.join(item.kernel), _NAME)}`"
+    many = len(item.operators) > 1
+    called = f"{name} ({', '.join(item.operators)})" if many else " ".join((*item.operators, name))
+    finite = (
+        ""
+        if item.finite
+        else ". Its result is the first that isn't finite"
+        if not item.incoming
+        else (". Its result isn't finite")
     )
+    alone = "" if item.culprits is None else ". Each of its operators is right alone: their fusion is at fault"
+    if item.culprits:
+        alone = f". Alone, {' and '.join(shortened(name, _NAME) for name in item.culprits)} is at fault"
+    apart = (
+        ""
+        if item.apart is None
+        else f"; on the same inputs its result is {_many(item.apart)} ulps from that of {other}"
+    )
+    gets, adds, comes = map(_error, (item.incoming, item.introduced, item.outgoing))
+    said = {
+        "generated": f"receives {gets}, adds {adds}, {_many(item.over)} times the rounding error",
+        "differs": f"receives {gets}, adds {adds}, within rounding error{apart}",
+        "amplified": f"receives {gets}, amplifies it to {_size(item.outgoing)}, is right itself",
+        "damped": f"receives {gets}, reduces it to {_size(item.outgoing)}",
+        "cancelled": f"receives {gets}, passes on {comes}",
+    }[item.change]
+    return f"{called}: {said}{finite}{alone}"
+
+
+def _size(error: float) -> str:
+    return percent(error) if error else "none"
+
+
+def _error(error: float) -> str:
+    told = percent(error)
+    return f"an error {told}" if told.startswith("below") else f"an error of {told}" if error else "no error"
 
 
 def _culprits(found: Culprits, traced: Traced) -> Iterator[str]:
     if not found.asked:
         return
-    tried = f"{found.builds} of at most 2^{found.asked} combinations tried"
+    one, worst = traced.setting.name, traced.deviations[0]
+    wrong = worst.kind == "wrong"
+    tried = f"{counted(found.builds, 'combination')} of {found.asked} switches tried"
     if found.heals:
-        yield f"  switch off ({tried}):"
+        yield f"  each of these, switched off, takes the {'error' if wrong else 'difference'} away ({tried}):"
         for heals in found.heals[:_SHOWN]:
             yield f"    {_named(heals)}"
             yield from (f"      {item.line}" for item in heals)
-        others = {True: "heals on the other inputs, too", False: "doesn't heal on all other inputs", None: ""}
+        others = {True: "the other inputs are right", False: "some of the other inputs are still wrong", None: ""}
         cost = "" if found.cost is None else f"a run takes {found.cost:.2f} times as long"
-        told = ", ".join(filter(None, (others[found.verified], cost)))
+        told = " and ".join(filter(None, (others[found.verified], cost)))
         if told:
-            yield f"    the first {told}"
+            yield f"    without the first, {told}"
         if found.setting is not None:
             options = found.setting.options.items()
             chosen = " ".join(f"--option {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in options)
-            yield f"    as options: --backend {found.setting.backend} {chosen}"
+            yield f"    without the first, for `conrepair execute`: --backend {found.setting.backend} {chosen}"
     elif found.mends:
-        yield f"  {traced.setting.name} is right because of ({tried}):"
+        yield f"  {one} is right because of these ({tried}):"
         for mends in found.mends[:_SHOWN]:
             yield f"    {_named(mends)}"
     elif not found.exact:
-        yield f"  not isolated ({tried})"
-    elif traced.deviations[0].blamed == "against":
-        yield f"  no switch makes {traced.setting.name} right ({tried}): it's right with all of them off, too"
+        yield f"  which optimization is the cause wasn't found ({tried})"
+    elif worst.blamed == "against":
+        yield f"  {one} is right with all {found.asked} optimizations off, too"
     else:
-        yield f"  no switch is to blame ({tried}): it's wrong with all of them off"
-    causes = [cause for cause in found.causes if len(cause) > 1 or not found.exact]
-    for cause in causes[:_SHOWN]:
-        yield f"    {'only together' if found.exact else 'among'}: {_named(cause)}"
+        is_so = "wrong" if wrong else "as far off"
+        yield f"  no optimization causes this: {one} is {is_so} with all {found.asked} of them off"
+    for cause in [cause for cause in found.causes if len(cause) > 1 or not found.exact][:_SHOWN]:
+        yield f"    {'only together they cause it' if found.exact else 'the cause is among'}: {_named(cause)}"
     if not found.exact:
-        yield "    there may be more, or smaller sets: no more builds were made (--builds)"
+        yield "    there may be others, or fewer may be enough: more builds (--builds) find out"
 
 
 def _named(switches: Sequence[Switch]) -> str:
@@ -179,8 +256,9 @@ def summary_of(found: Named) -> dict[str, Any]:
 def summary_lines(found: Named) -> Iterator[str]:
     """The same for a terminal."""
     told = summary_of(found)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in told["kinds"].items())
-    above = ", ".join(f"{count} {words}" for words, count in told["largest relative error"].items())
-    yield f"{told['networks']} networks: {kinds or 'none compared'}; largest relative error: {above}"
+    kinds = ", ".join(f"{count} {_WORDS.get(kind, kind)}" for kind, count in told["kinds"].items())
+    yield f"{counted(told['networks'], 'network')}: {kinds or 'none compared'}"
+    above = zip(_ABOVE, told["largest relative error"].values(), strict=True)
+    yield f"  outputs differ between both sides: {', '.join(f'in {n} by more than {percent(x)}' for x, n in above)}"
     for name, count in list(told["culprits"].items())[:_DEVIATIONS]:
-        yield f"  {count} healed without {name}"
+        yield f"  {count} {'is' if count == 1 else 'are'} right without {name}"
