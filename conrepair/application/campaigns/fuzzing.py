@@ -393,7 +393,7 @@ def _ended(job: Job, failure: Failure, place: int) -> Looked:
     if at["judging"]:
         return Looked(UNJUDGED, None, f"judging it ended its process: {failure}")
     if failure.error_type == _ALARM or failure.kind == "timeout":
-        suspicion = Suspicion("hang", PROCESS, message="it doesn't end")
+        suspicion = Suspicion("hang", PROCESS, message="it never ends")
     else:
         kind = "memory" if failure.kind == "memory" else "crash"
         suspicion = Suspicion(kind, PROCESS, failure.error_type, failure.message)

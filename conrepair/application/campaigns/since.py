@@ -12,6 +12,7 @@ from conrepair.application.campaigns.rechecking import findings_below, tried_aga
 from conrepair.ground.runtime.errors import ToolEnvironmentError, UsageError
 from conrepair.ground.runtime.outside.package_index import releases_of
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
+from conrepair.ground.runtime.words import counted
 from conrepair.laboratory.fuzz.finding import Finding
 from conrepair.laboratory.systems.registry import SYSTEMS
 
@@ -45,12 +46,12 @@ class Since:
     def words(self) -> str:
         """In a line."""
         parts = [f"wrong since {self.first_wrong}"]
-        parts.append(f"right in {self.last_right}" if self.last_right else "no earlier one is known to be right")
+        parts.append(f"right in {self.last_right}" if self.last_right else "no earlier release is known to be right")
         parts.append(
-            f"right again in {self.first_right}" if self.first_right else "no later one is known to be right"
+            f"right again in {self.first_right}" if self.first_right else "no later release is known to be right"
         )
-        more = "" if self.exact else "; there are releases in between: ask more (--releases)"
-        return f"{', '.join(parts)} ({len(self.asked)} asked){more}"
+        more = "" if self.exact else "; not all releases in between were tried: a larger --releases tries more"
+        return f"{', '.join(parts)} ({counted(len(self.asked), 'release')} tried){more}"
 
 
 def turning(wrong: int, right: int, shows: Callable[[int], bool | None], most: int) -> tuple[int, int, bool]:
@@ -121,7 +122,9 @@ def since(
 
 def _of_one(finding: Finding, releases: list[str], own: str, shows: Shows, asked: dict[str, str], most: int) -> Since:
     if own not in releases:
-        raise UsageError(f"{finding.name} is of {own}, which the package index doesn't have for this Python.")
+        raise UsageError(
+            f"{finding.name} was found with {own}, a release that the package index doesn't have for this Python."
+        )
     here, last = releases.index(own), len(releases) - 1
     first, before, exact = turning(here, -1, lambda place: shows(releases[place]), most)
     again, complete = len(releases), True

@@ -100,8 +100,10 @@ def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
     if told:
         return typed(Looked, json.loads(told))
     if not ready:
-        return Looked(SUSPECT, Suspicion("hang", PROCESS, message="it doesn't end"), "", took)
+        return Looked(SUSPECT, Suspicion("hang", PROCESS, message="it never ends"), "", took)
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        return Looked(SUSPECT, Suspicion("crash", PROCESS, name, f"the process ends by {name}"), "", took)
-    return Looked(SUSPECT, Suspicion("crash", PROCESS, "exit", f"the process ends with {status}"), "", took)
+        return Looked(SUSPECT, Suspicion("crash", PROCESS, name, f"the process was ended by {name}"), "", took)
+    return Looked(
+        SUSPECT, Suspicion("crash", PROCESS, "exit", f"the process ended with exit code {status}"), "", took
+    )

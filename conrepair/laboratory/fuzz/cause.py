@@ -17,7 +17,7 @@ from conrepair.laboratory.fuzz.trial import with_options
 from conrepair.laboratory.systems.isolating import isolate
 from conrepair.laboratory.systems.system import Setting, System
 
-_NEVERTHELESS = ("it's seen with all switches off, too", "a converter's doing, whatever its options are")
+_NEVERTHELESS = ("it happens with all switches off, too", "the converter is the cause, whatever its options are")
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ def isolated(
         try:
             switches = system.switches(case.file(Path(made)), setting, Path(made), gradients=suspicion.of_gradients)
         except ConrepairError as error:
-            return Cause(words=f"the switches aren't known: {error}")
+            return Cause(words=f"the system's switches can't be listed: {error}")
     if not switches:
-        return Cause(words="a converter's doing" if setting.route else "the system has no switches")
+        return Cause(words="the converter is the cause" if setting.route else "the system has no switches")
     if system.environment(system.without(setting, switches)) != system.environment(setting):
-        return Cause(words="each setting is a process of its own: `conrepair trace` finds the switches")
+        return Cause(words="each setting needs a process of its own: `conrepair trace` finds the switches")
 
     def fails(on: Sequence[int]) -> bool:
         off = [item for place, item in enumerate(switches) if place not in set(on)]

@@ -158,7 +158,7 @@ def _with_seconds(found: Looked, case: Case, system: System, setting: Setting, f
     try:
         first = next(slower(*timed(case, system, (setting, plain), folder)), None)
     except Exception as error:  # noqa: BLE001 (whatever the plain setting stumbles over, nothing is compared with it)
-        return dataclasses.replace(found, message=f"it isn't timed: {type(error).__name__}: {error}")
+        return dataclasses.replace(found, message=f"it couldn't be timed: {type(error).__name__}: {error}")
     return found if first is None else Looked(SUSPECT, first, "", found.seconds)
 
 
@@ -206,10 +206,12 @@ def _one_size(
     right: Mapping[str, Array] = declared(model) if trusted is None else trusted
     if (first := next(_without_truth(trial, right, drawn=drawn), None)) is not None:
         if end is not None and has_specials(case) and not (first.kind in ENDS and _computed(case)):
-            return Looked(REFUSED, None, f"{end.stage}, numbers that it may refuse: {end.message}", trial.seconds)
+            return Looked(
+                REFUSED, None, f"{end.stage}, on special values that may be refused: {end.message}", trial.seconds
+            )
         return Looked(SUSPECT, first, "", trial.seconds)
     if drawn:
-        return Looked(UNJUDGED, None, "the network draws numbers", trial.seconds)
+        return Looked(UNJUDGED, None, "the network draws random numbers", trial.seconds)
     given = trial.answers[0]
     if trusted is not None and _equal(given, trial.otherwise) and _equal(given, trusted):
         return Looked(RIGHT, None, "", trial.seconds)
@@ -294,7 +296,7 @@ def _judged(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, witn
 def _compared(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, witness: bool) -> Looked:
     """Judge by what rounding does to another system's answers; where that is no witness, other threads alone."""
     given, seconds = trial.answers[0], trial.seconds
-    unjudged = Looked(UNJUDGED, None, "nobody else computes it", seconds)
+    unjudged = Looked(UNJUDGED, None, "no other implementation computes it", seconds)
     if other is None or (not witness and not trial.otherwise):
         return unjudged
     allowed = spread(case, other)
@@ -318,7 +320,7 @@ def _exact(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[ExactSid
     side = ExactSide(model, (), [TensorSpec(item.name, (), "float32") for item in model.graph.output])
     truth = side.run(feeds)
     if not all(isinstance(value, np.ndarray | np.generic) for value in truth.values()):
-        raise InferenceError("an output is no tensor")
+        raise InferenceError("an output isn't a tensor")
     for name in whole:
         value = np.asarray(truth[name])
         if value.dtype.kind == "f" and (value != np.trunc(value)).any():  # its operator isn't one of reals

@@ -150,13 +150,13 @@ def _reduced(
     if seen.kind == "numbers" and seen.over is not None and seen.over < _CLEAR:
         smaller, seen = _clearer(smaller, seen, accused, folder)
         if (seen.over or 0.0) < _CLEAR:
-            return Reduction(NEAR, smaller, seen, "hardly beyond the bound", tries, smallest)
+            return Reduction(NEAR, smaller, seen, "hardly beyond rounding error", tries, smallest)
     verdict, words = _confirmed(smaller, seen, accused, folder)
     cause = Cause()
     if verdict == SUSPECT and seen.kind not in ENDS:
         cause = isolated(smaller, seen, accused.runs, accused.chosen, folder)
         if cause.plainly and not accused.runs.kernels:
-            return Reduction(GONE, smaller, seen, "it's seen without the converter, too", tries, smallest)
+            return Reduction(GONE, smaller, seen, "it happens without the converter, too", tries, smallest)
     return Reduction(verdict, smaller, seen, words, tries, smallest, cause)
 
 
@@ -204,7 +204,7 @@ def _smaller(
 def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -> tuple[str, str]:
     """Whether others say the same: nobody is blamed on one word."""
     if suspicion.of_gradients:
-        return SUSPECT, f"{accused.runs.name}-{accused.runs.plain} in float64, and in the network's own types"
+        return SUSPECT, f"{accused.runs.name}-{accused.runs.plain}, in float64 and in the network's own types"
     if suspicion.kind == SLOWER:
         return SUSPECT, f"{accused.runs.name}-{accused.runs.plain}, by medians of {RUNS} runs in turn"
     if suspicion.kind not in _OF_ANSWERS:
@@ -224,4 +224,7 @@ def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -
     if for_it and not against:
         first = "ONNX Runtime without optimizations" if suspicion.kind == "differs" else "ONNX's reference in float64"
         return SUSPECT, f"{first} and {for_it[0]}"
-    return UNJUDGED, f"{', '.join(against)} give what {accused.name} gives" if against else "one referee alone"
+    return (
+        UNJUDGED,
+        f"{', '.join(against)} gives the same as {accused.name}" if against else "only one implementation says so",
+    )

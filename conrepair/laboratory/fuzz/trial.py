@@ -264,12 +264,12 @@ def timed(case: Case, system: System, settings: Sequence[Setting], folder: Path)
 
 
 def slower(seconds: float, plain: float) -> Iterator[Suspicion]:
-    """Suspect what takes more than twice as long as with most left out.
+    """Suspect what takes more than twice as long as with optimizations off.
 
     Args:
         seconds: Of a run.
-        plain: Of one with most left out.
+        plain: Of one with optimizations off.
     """
     if seconds > _TIMES * plain and seconds - plain > _LEAST:
-        words = f"a run takes {seconds:.3g} s, and {plain:.3g} s with most left out"
+        words = f"a run takes {seconds:.3g} s, and {plain:.3g} s with optimizations off"
         yield Suspicion(SLOWER, SLOWER, message=words, given=seconds, exact=plain)

@@ -125,5 +125,5 @@ def test_more_networks_continue_a_campaign_and_other_systems_dont(
 def test_a_campaign_without_time_says_so_and_goes_on(whole: tuple[Path, Summary], tmp_path: Path) -> None:
     found = fuzz(dataclasses.replace(SMALL, seconds=1e-6), tmp_path / "fuzz", quiet=True)
     assert not found.over
-    assert "Time was up" in (tmp_path / "fuzz" / PAGE).read_text(encoding="utf-8")
+    assert "The time was up" in (tmp_path / "fuzz" / PAGE).read_text(encoding="utf-8")
     assert ended(fuzz(SMALL, tmp_path / "fuzz", quiet=True)) == ended(whole[1])

@@ -96,11 +96,11 @@ def test_a_name_is_a_folders(tmp_path: Path) -> None:
         (Suspicion("shape", "answers"), "wrong shape"),
         (Suspicion("type", "answers"), "wrong element type"),
         (Suspicion("outputs", "answers"), "outputs are missing"),
-        (Suspicion("chance", "answers"), "not the same each time"),
+        (Suspicion("chance", "answers"), "other outputs in each run"),
         (Suspicion("layout", "answers"), "depends on how inputs lie in memory"),
         (Suspicion("exception", "load", "Fail"), r"Fail (load)"),
         (Suspicion("crash", "process", "SIGSEGV"), "crash (SIGSEGV)"),
-        (Suspicion("hang", "process"), "doesn't end"),
+        (Suspicion("hang", "process"), "never ends"),
         (Suspicion("memory", "process"), "takes all memory"),
     ],
 )

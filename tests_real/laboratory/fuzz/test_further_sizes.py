@@ -175,7 +175,7 @@ def test_a_program_runs_both_sizes_and_shows_the_further_one(
     finding = finding_of(opened(), name, tmp_path, suspicion=said)
     program = written_finding(finding, opened(), tmp_path)
     assert "with a further size" in finding.title
-    assert "runs with batch = 5" in (program / "issue.md").read_text()
+    assert "with other sizes (batch = 5)" in (program / "issue.md").read_text()
     found = subprocess.run(
         [sys.executable, "-I", program / "reproduce.py"], capture_output=True, text=True, cwd="/", check=False
     )

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from conrepair.application.config.sections import FuzzConfig
 
 
+_AGAIN = {"there": "still there", "gone": "gone", "unknown": "can't tell"}
+
+
 def fuzz(options: argparse.Namespace) -> int:
     """Run a campaign, or try findings again.
 
@@ -84,7 +87,7 @@ def _tell(summary: Summary, root: Path, *, as_json: bool = False) -> int:
         say("\n".join(summary.lines(str(root))))
         if summary.findings:
             first = root / "findings" / summary.findings[0].name / REPRODUCE
-            tell_next(f"{root / PAGE} shows all of it, and `python {first}` one of them without conrepair")
+            tell_next(f"open {root / PAGE}; `python {first}` shows the first finding without conrepair")
     return summary.exit_code
 
 
@@ -108,7 +111,7 @@ def _recheck(wanted: Fuzz, folder: Path, *, as_json: bool, quiet: bool) -> int:
         say(json.dumps([encode(item) for item in found], indent=2, ensure_ascii=False))
     else:
         for item in found:
-            say(f"{item.verdict}: {item.finding.name}: {item.words}")
+            say(f"{_AGAIN[item.verdict]}: {item.finding.name}: {item.words}")
     return int(_worst(found))
 
 

@@ -16,6 +16,7 @@ from conrepair.ground.runtime.files.outputs import Output
 from conrepair.ground.runtime.files.whole import put_text, write_json
 from conrepair.ground.runtime.shown.standing import Standing
 from conrepair.ground.runtime.typed import typed
+from conrepair.ground.runtime.words import counted, number
 from conrepair.laboratory.cases.case import Array, Case, written
 from conrepair.laboratory.cases.sizes import SIZES
 from conrepair.laboratory.fuzz.finding import VERSION, Finding
@@ -44,27 +45,25 @@ def issue_text(finding: Finding, case: Case) -> str:
             "",
             f"- given: {suspicion.given!r}",
             f"- {_by(suspicion)}: {suspicion.exact!r}",
-            f"- error: {abs(suspicion.given - suspicion.exact):.3g}; rounding in the network's own type explains at "
-            f"most {suspicion.allowed:.3g}",
+            f"- error: {number(abs(suspicion.given - suspicion.exact))}",
+            f"- rounding error in the network's own type: at most {number(suspicion.allowed)}",
             *(f"- {words}" for words in _beyond(suspicion.given, suspicion.exact)),
             "",
         ]
     if suspicion.stage == SIZES:
         sizes = ", ".join(f"{name} = {size}" for name, size in case.options.get(SIZES, {}).items())
-        parts += [f"It's seen when what was built, and run once, runs with {sizes}; the first answers are right.", ""]
-    parts += [f"Judged by: {finding.judges}. It's seen each time it's run.", ""]
+        told = f"the second run of the same build is wrong, with other sizes ({sizes}); the first run is right."
+        parts += [f"It happens when sizes change: {told}", ""]
+    parts += [f"Judged by: {finding.judges}. It happens in each run.", ""]
     if cause.plainly:
-        parts += ["It's seen with optimizations off, too.", ""]
+        parts += ["It happens with optimizations off, too.", ""]
     for found in cause.causes:
-        parts += [f"It hangs on: {', '.join(f'`{name}`' for name in found)}", ""]
+        parts += [f"It happens only with: {', '.join(f'`{name}`' for name in found)}", ""]
     if cause.lines:
         parts += ["Workaround:", "", "```python", *cause.lines, "```", ""]
-    nodes = len(finding.operators)
-    least = "nothing can be left out" if finding.smallest else "more could perhaps be left out"
-    parts += [
-        f"The network has {nodes} node{'' if nodes == 1 else 's'}; {least}. First seen in: {finding.source}.",
-        "",
-    ]
+    nodes = counted(len(finding.operators), "node")
+    least = "none can be left out" if finding.smallest else "some can perhaps be left out"
+    parts += [f"The network has {nodes}; {least}. First seen in: {finding.source}.", ""]
     return "\n".join(parts)
 
 

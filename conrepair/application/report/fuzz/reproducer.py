@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import textwrap
 import zipfile
 from pathlib import Path
@@ -31,7 +32,7 @@ _HEAD = '''\
 
 {about}
 
-Prints what it shows; ends with 1 where it's still so, with 0 where it isn't. Needs: {needs}.
+Exit code 1: the fault is still there. Exit code 0: it's gone. Needs: {needs}.
 """
 
 import base64
@@ -62,12 +63,13 @@ def widened(array):
 _ANSWERS = """
 with numpy.load("outputs.npz") as outputs:
     given = {{name: {read} for name in outputs.files}}
-name, index, exact, allowed = {name!r}, {index!r}, {exact!r}, {allowed!r}
+name, index, exact, allowed = {name!r}, {index!r}, {exact}, {allowed}
 there = given[name] if name in given else list(given.values())[{place}]
 value = there[index].item()
-print(f"{{name}}[{{index}}] is {{value!r}}; the exact value is {{exact!r}}, give or take {{allowed!r}}")
-print("all:", there.ravel()[:20].tolist())
-sys.exit(int(not abs(value - exact) <= allowed))
+print(f"{{name}}[{{index}}] is {{value!r}}; right is {{exact!r}}, with a rounding error of at most {{allowed!r}}")
+print("first values:", there.ravel()[:20].tolist())
+same = value == exact or (value != value and exact != exact)  # NaN isn't equal to itself
+sys.exit(int(not (same or abs(value - exact) <= allowed)))
 """
 _FACES = """
 with numpy.load("outputs.npz") as outputs:
@@ -89,7 +91,7 @@ for _ in range(2):
     with numpy.load("outputs.npz") as outputs:
         answers.append({name: outputs[name] for name in outputs.files})
 changed = [name for name, array in answers[0].items() if array.tobytes() != answers[1][name].tobytes()]
-print("not the same in both runs:", changed)
+print("outputs that differ between two runs:", changed)
 sys.exit(int(bool(changed)))
 """
 _THREADS = """
@@ -98,13 +100,14 @@ for each in (run, run_otherwise):
     each()
     with numpy.load("outputs.npz") as outputs:
         answers.append({{name: {read} for name in outputs.files}})
-name, index, allowed = {name!r}, {index!r}, {allowed!r}
+name, index, allowed = {name!r}, {index!r}, {allowed}
 one, two = (found[name] if name in found else list(found.values())[{place}] for found in answers)
 if allowed is None or one.shape != two.shape:
     print(f"{{name}} is {{one.ravel()[:20]}}, and {{two.ravel()[:20]}} with {other} threads")
     sys.exit(int(one.shape != two.shape or one.tobytes() != two.tobytes()))
 values = one[index].item(), two[index].item()
-print(f"{{name}}[{{index}}] is {{values[0]!r}}, and {{values[1]!r}} with {other} threads; right: {{allowed!r}} apart")
+print(f"{{name}}[{{index}}] is {{values[0]!r}}, and {{values[1]!r}} with {other} threads")
+print(f"rounding error: at most {{allowed!r}}")
 sys.exit(int(not abs(values[0] - values[1]) <= allowed))
 """
 _SLOWER = """
@@ -116,7 +119,7 @@ for _ in range({runs} + 1):
         run()
         seconds.append(time.perf_counter() - begun)
 mine, other = (statistics.median(seconds[1:]) for seconds in took)
-print(f"a run takes {{mine:.3g}} s, and {{other:.3g}} s with most left out, files that are read and written among it")
+print(f"a run takes {{mine:.3g}} s, and {{other:.3g}} s with optimizations off, reading and writing files included")
 sys.exit(int(mine - other > {least!r}))
 """
 _ENDS = """
@@ -193,7 +196,10 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
     read = "outputs[name]"
     if not is_plain_border(case.model):
         head, read = head + _WIDENED, f"widened({read})"
-    known = vars(suspicion) | {"name": suspicion.output, "place": where, "read": read, "other": OTHER_THREADS}
+    numbers = {key: _literal(getattr(suspicion, key)) for key in ("exact", "allowed")}
+    known = (
+        vars(suspicion) | numbers | {"name": suspicion.output, "place": where, "read": read, "other": OTHER_THREADS}
+    )
     if suspicion.kind in OF_NUMBERS:
         return _tidy(head + program + _ANSWERS.format_map(known))
     if trains:
@@ -222,6 +228,11 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
     if suspicion.kind == THREADS:
         tail = _THREADS.format_map(known)
     return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
+
+
+def _literal(number: float | None) -> str:
+    """As a program has it: NaN and infinity have no literal."""
+    return repr(number) if number is None or math.isfinite(number) else f'float("{number}")'
 
 
 def _function(name: str, program: Program) -> str:

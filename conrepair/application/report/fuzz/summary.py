@@ -6,20 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.ground.runtime.errors import ExitCode
-from conrepair.ground.runtime.words import shortened
+from conrepair.ground.runtime.words import counted, shortened
 from conrepair.laboratory.fuzz.finding import Finding
 
 _TOLD, _LETTERS = 20, 160
 _VERDICTS = {
-    "ill-conditioned": "ill-conditioned: far apart, and both as right as may be",
-    "unjudged": "not judged: no two implementations agree on what's right",
-    "near": "hardly beyond what rounding explains, on the worst inputs that 200 evaluations found",
+    "ill-conditioned": "ill-conditioned: outputs are far apart, within rounding error",
+    "unjudged": "not judged: no two implementations agree on the right output",
+    "near": "dropped: hardly beyond rounding error on the worst of 200 inputs that were searched",
     "gone": "not seen a second time",
-    "double": "doubles of findings",
-    "filtered": "left out by functions of one's own",
-    "waits": "like others of their round, which were looked into",
-    "lost": "lost: looking into them ended a process",
+    "double": "of a finding that is listed already",
+    "filtered": "left out by your own functions",
+    "waits": "put off: another one of the same round was like it",
+    "lost": "lost: looking into it ended the process",
 }
+_COUNTED = {"unjudged": "not judged", "alike": "like another system"}
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Summary:
             and not any(any(verdicts.values()) for verdicts in self.counts.values())
         )
 
+    @property
+    def dropped(self) -> dict[str, int]:
+        """How many suspicions made no finding, by the reason in words."""
+        return {words: self.suspicions[verdict] for verdict, words in _VERDICTS.items() if verdict in self.suspicions}
+
     def lines(self, where: str) -> Iterator[str]:
         """What a terminal shows.
 
@@ -74,19 +80,18 @@ class Summary:
             where: The campaign's folder.
         """
         known = len(self.findings) - len(self.fresh)
-        yield f"{where}: {len(self.fresh)} findings" + (f", and {known} that are known" if known else "")
+        yield f"{where}: {counted(len(self.fresh), 'new finding')}" + (f", and {known} known" if known else "")
         for finding in self.fresh[:_TOLD]:
             yield f"  {finding.title}"
             yield f"    {shortened(finding.suspicion.message, _LETTERS)}"
         if len(self.fresh) > _TOLD:
             yield f"  and {len(self.fresh) - _TOLD} more (findings.html)"
         for name, verdicts in self.counts.items():
-            told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-            yield f"{name}: {told}, in {self.seconds.get(name, 0.0):.1f} s"
-        for verdict, count in self.suspicions.items():
-            if words := _VERDICTS.get(verdict):
-                yield f"suspicions {words}: {count}"
+            told = ", ".join(f"{count} {_COUNTED.get(verdict, verdict)}" for verdict, count in verdicts.items())
+            tried = counted(sum(verdicts.values()), "network")
+            yield f"{name}: {tried} in {self.seconds.get(name, 0.0):.1f} s: {told or 'none tried'}"
+        yield from (f"{counted(count, 'suspicion')} {words}" for words, count in self.dropped.items())
         if self._untried:
-            yield "nothing was tried: time was up while networks were made. Give more (--seconds)"
+            yield "nothing was tried: the time was up while networks were made. Give more time (--seconds)"
         elif not self.over:
-            yield "time was up: the same command continues"
+            yield "the time was up before all were tried: the same command continues"

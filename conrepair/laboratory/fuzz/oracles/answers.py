@@ -28,7 +28,7 @@ def faces(given: Mapping[str, Array], right: Mapping[str, Array]) -> Iterator[Su
     for name in (name for name in right if name in given):
         mine, other = given[name], right[name]
         if mine.dtype != other.dtype and not {mine.dtype.kind, other.dtype.kind} <= TEXTS:
-            words = f"{name} is of {mine.dtype.name} and should be of {other.dtype.name}"
+            words = f"{name} has the type {mine.dtype.name} and should have {other.dtype.name}"
             yield Suspicion("type", "answers", f"{mine.dtype.name} for {other.dtype.name}", words, output=name)
         if mine.shape != other.shape:
             words = f"{name} has the shape {list(mine.shape)} and should have {list(other.shape)}"
@@ -45,7 +45,7 @@ def again(answers: Sequence[Mapping[str, Array]]) -> Iterator[Suspicion]:
         for name, first in answers[0].items():
             if not _alike(first, later[name]):
                 kind = _KINDS[min(place, 1)]
-                words = f"{name} isn't the same in run 1 and run {place + 2} on the same inputs"
+                words = f"{name} differs between run 1 and run {place + 2} on the same inputs"
                 yield Suspicion(kind, "answers", message=words, output=name)
 
 

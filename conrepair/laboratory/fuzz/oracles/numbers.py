@@ -20,7 +20,7 @@ _FAR = 0.1  # relative to an answer's size: further apart is no order of operati
 def numbers(
     given: Mapping[str, Array], truth: Mapping[str, Array], bounds: Mapping[str, Array]
 ) -> Iterator[Suspicion]:
-    """Suspect answers beyond what rounding explains.
+    """Suspect outputs that are beyond rounding error.
 
     Args:
         given: Of a system, by output.
@@ -33,7 +33,7 @@ def numbers(
             continue
         if mine.dtype.kind in "OUSTc":
             if not np.array_equal(mine, exact):
-                yield Suspicion("numbers", "answers", message=f"{name} holds other texts", output=name)
+                yield Suspicion("numbers", "answers", message=f"{name} holds other strings", output=name)
             continue
         bound = allowance(mine, exact, bounds[name])
         found = beside(mine, exact, bound)
@@ -76,7 +76,7 @@ def _number(value: np.generic) -> int | float:
 def differing(
     given: Mapping[str, Array], other: Mapping[str, Array], allowed: Mapping[str, Array] | None = None
 ) -> Iterator[Suspicion]:
-    """Suspect answers that are far from another system's, where nobody computes exact ones.
+    """Suspect outputs that are far from another system's, where no exact values are known.
 
     Args:
         given: Of a system, by output.
@@ -93,7 +93,7 @@ def differing(
             apart = mine != right if texts else distances(mine, right) > far
         if apart.any():
             place = tuple(map(int, np.argwhere(apart)[0]))
-            words = f"{name}{list(place) if place else ''} is {mine[place]} and {right[place]} elsewhere"
+            words = f"{name}{list(place) if place else ''} is {mine[place]}, and {right[place]} in other systems"
             values = () if texts else (_number(mine[place]), _number(right[place]), float(far[place]))
             yield Suspicion("differs", "answers", "", words, "", name, place, *values)
 

@@ -39,7 +39,7 @@ def test_what_usual_tolerances_do_not_see_is_said(tmp_path: Path) -> None:
 def test_a_workaround_is_code(tmp_path: Path) -> None:
     cause = Cause(causes=(("Pad_Fusion",),), heals=(("Pad_Fusion",),), lines=("options.off = ['Pad_Fusion']",))
     text = issue_text(finding_of(padded_pool(), "ort-all", tmp_path, cause=cause), padded_pool())
-    assert "It hangs on: `Pad_Fusion`" in text
+    assert "It happens only with: `Pad_Fusion`" in text
     assert "```python\noptions.off = ['Pad_Fusion']\n```" in text
     assert "off, too" not in text
 

@@ -58,7 +58,7 @@ def test_hostile_texts_are_shown_as_they_are(tmp_path: Path) -> None:
     finding = comparing(tmp_path, suspicion=said, cause=cause, operators=(HOSTILE,), **texts)
     counts = {HOSTILE: {"right": 1}}
     page = findings_page(
-        summary_of(finding, counts=counts, refusals={HOSTILE: [(HOSTILE, 1)]}, suspicions={HOSTILE: 1})
+        summary_of(finding, counts=counts, refusals={HOSTILE: [(HOSTILE, 1)]}, suspicions={"gone": 1})
     )
     found = Tags(page)
     assert not found.tags & {"script", "img", "iframe", "a", "link", "form", "object"}
@@ -77,13 +77,22 @@ def test_what_was_found_and_counted_is_there(tmp_path: Path) -> None:
     finding = comparing(tmp_path)
     known = dataclasses.replace(finding, setting="all", known="issue 7")
     page = Tags(findings_page(summary_of(finding, known, over=False))).text
-    for words in (finding.title, known.title, "issue 7", "load: no kernel", "1.2", "seed 7", "Time was up", "gone"):
+    for words in (
+        finding.title,
+        known.title,
+        "issue 7",
+        "load: no kernel",
+        "1.2",
+        "networks: 7",
+        "The time was up",
+        "not seen a second",
+    ):
         assert words in page
-    assert "1 findings, and 1 that are known" in page
+    assert "1 new finding, and 1 known" in page
 
 
 def test_nothing_was_found() -> None:
-    assert "Nothing was found." in findings_page(summary_of())
+    assert "No fault was found." in findings_page(summary_of())
 
 
 @pytest.mark.parametrize(

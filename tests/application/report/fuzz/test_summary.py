@@ -32,19 +32,21 @@ def test_findings_verdicts_and_time(tmp_path: Path) -> None:
     finding = comparing(tmp_path)
     counts = {"ort-none": {"refused": 2, "right": 3}}
     told = lines(summary_of(finding, counts=counts, seconds={"ort-none": 1.25}, suspicions={"gone": 2, "suspect": 1}))
-    assert told.startswith("out: 1 finding")
+    assert told.startswith("out: 1 new finding\n")
     assert finding.title in told
     assert finding.suspicion.message in told
-    assert "ort-none: 2 refused, 3 right, in 1.2 s" in told
-    assert "not seen a second time: 2" in told
+    assert "ort-none: 5 networks in 1.2 s: 2 refused, 3 right" in told
+    assert "2 suspicions not seen a second time" in told
     assert "time was up" not in told
-    assert "time was up: the same command continues" in lines(summary_of(counts=counts, over=False))
+    assert "the time was up before all were tried: the same command continues" in lines(
+        summary_of(counts=counts, over=False)
+    )
 
 
 def test_a_campaign_that_tried_nothing_is_no_good_end() -> None:
     untried = summary_of(over=False, counts={"ort-none": {}})
     assert untried.exit_code == 4
-    assert "nothing was tried: time was up while networks were made" in lines(untried)
+    assert "nothing was tried: the time was up while networks were made" in lines(untried)
     assert summary_of(over=False, counts={"ort-none": {"right": 1}}).exit_code == 0
 
 
@@ -57,5 +59,4 @@ def test_of_many_the_first_are_told_and_long_words_are_cut(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("verdict", ["ill-conditioned", "unjudged", "near", "gone", "double", "waits", "lost"])
 def test_each_end_of_a_suspicion_has_words(verdict: str) -> None:
-    assert "suspicions " in lines(summary_of(suspicions={verdict: 3}))
-    assert ": 3" in lines(summary_of(suspicions={verdict: 3}))
+    assert "\n3 suspicions " in lines(summary_of(suspicions={verdict: 3}))

@@ -60,7 +60,22 @@ def test_wrong_numbers_are_shown(tmp_path: Path) -> None:
     found = shown(program_of(finding, compared_by_halves(), tmp_path))
     assert (found.returncode, found.stderr) == (1, "")
     assert f"y[{finding.suspicion.index}] is" in found.stdout
-    assert f"the exact value is {finding.suspicion.exact!r}" in found.stdout
+    assert f"right is {finding.suspicion.exact!r}, with a rounding error of at most" in found.stdout
+
+
+@pytest.mark.parametrize("exact", [float("nan"), float("inf"), float("-inf")])
+def test_a_right_value_that_is_not_finite_is_compared(exact: float, tmp_path: Path) -> None:
+    """What is right may be NaN or infinite: a finite number is wrong then, and the same value is right."""
+    made = case("g (float[1] x) => (float[1] y) { y = Identity (x) }", x=np.float32([1.5]))
+    for value, code in ((1.5, 1), (exact, 0)):
+        given = Case.of(made.model, {"x": np.float32([value])})
+        wrong = Suspicion("numbers", "answers", "", "y is off", "", "y", (0,), 1.5, exact, float("inf"), 2.0)
+        wrong = dataclasses.replace(wrong, allowed=1e-7)
+        found = shown(
+            program_of(finding_of(given, "ort-none", tmp_path / str(code), suspicion=wrong), given, tmp_path)
+        )
+        assert (found.returncode, found.stderr) == (code, "")
+        assert f"right is {exact!r}" in found.stdout
 
 
 def test_an_optimizations_numbers_are_shown(tmp_path: Path) -> None:
@@ -172,7 +187,7 @@ def test_bfloat16_is_fed_and_read_bit_by_bit(name: str, exact: float, code: int,
     isolated = () if name == "convert-import" else ("-I",)  # the importer is of this project
     found = subprocess.run([sys.executable, *isolated, program], capture_output=True, text=True, cwd="/", check=False)
     assert found.returncode == code, found.stderr
-    assert "all: [1.5, -2.0]" in found.stdout
+    assert "first values: [1.5, -2.0]" in found.stdout
     assert "ml_dtypes" not in program.read_text()
 
 
@@ -190,7 +205,7 @@ def test_bfloat16_is_read_bit_by_bit_and_told_from_other_types(
         programs.append(program_of(finding_of(HALVES, name, folder, suspicion=said), HALVES, folder, reply))
     codes, printed, errors = shown_in_turn(*programs)
     assert codes == [1, code], errors
-    assert "all: [1.5, -2.0]" in printed
+    assert "first values: [1.5, -2.0]" in printed
     assert all("ml_dtypes" not in program.read_text() for program in programs)
 
 

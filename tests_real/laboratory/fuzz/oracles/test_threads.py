@@ -201,7 +201,7 @@ def test_a_program_compares_both(plain: bool, code: int, tmp_path: Path) -> None
     said = Suspicion(THREADS, THREADS, "", "the number of threads matters", "", "y", (0,) * 4, 0.0, 1.0, 1e-9)
     finding = finding_of(made, "ort-all", tmp_path, suspicion=said)
     program = written_finding(finding, made, tmp_path) / "reproduce.py"
-    assert finding.title.startswith("ort-all: depends on the number of threads")
+    assert finding.title.startswith("ort-all: outputs depend on the number of threads")
     text = program.read_text()
     if plain:
         line = f"options.intra_op_num_threads = {OTHER_THREADS}"
