@@ -35,6 +35,10 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         columns = shutil.get_terminal_size((_WIDTH, 0)).columns
         super().__init__(prog, max_help_position=_MARGIN, width=min(columns, _WIDTH))
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Names with hyphens stay whole."""
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
     def _format_action_invocation(self, action: argparse.Action) -> str:
         """What an option takes once, and not behind each of its names."""
         if not action.option_strings or action.nargs == 0:

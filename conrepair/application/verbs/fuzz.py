@@ -38,56 +38,61 @@ class Fuzz(Programmed):
         default=(),
     )
     data: Any = option(
-        "Inputs to feed to `models` (.npz/.npy, first axis samples), the first four.",
+        "Inputs for `models` (.npz/.npy, first axis samples): the first four samples are used.",
         DATA,
         usual="random inputs",
         default=None,
     )
     systems: Sequence[str] = option(
-        "Systems with their settings (ort-all, tvm-O3, torch-compile, convert-onnxslim), separated by commas; "
-        "ort-all@1.20.1 is another release, in an environment of its own.",
+        "Systems to test, each with its setting (ort-all, tvm-O3, torch-compile, convert-onnxslim). ort-all@1.20.1 "
+        "is another release, which is installed in an environment of its own.",
         Value(comma_names, metavar="SYSTEM,...", many=True),
         usual=", ".join(USUAL),
         default=(),
     )
-    count: int = option("Networks of `nodes` operators.", OR_NONE, default=100)
-    alone: int = option("Networks of one operator, which come first.", OR_NONE, default=100)
-    slips: float = option("Share of patterns in which one node isn't as it should be.", SHARE, default=0.5)
+    count: int = option("Number of networks of `nodes` operators.", OR_NONE, default=100)
+    alone: int = option("Number of networks of one operator, which are tested first.", OR_NONE, default=100)
+    slips: float = option("Share of patterns in which one node is changed on purpose.", SHARE, default=0.5)
     bare: float = option(
-        "Share of the networks of several operators that are one pattern and nothing else.", SHARE, default=0.5
+        "Share of networks (of several operators) that are one pattern and nothing else.", SHARE, default=0.5
     )
     varied: float = option(
-        "Share of the networks that a system runs with drawn options (passes left out, less fused), share with "
-        "inputs that are weights, and share that runs with another number of threads, too. Above 0 what is built is "
-        "fed odd numbers (NaN, infinities, zeros) besides.",
+        "Share of networks that each system also runs with random options (some passes off, less fusion), share that "
+        "it also runs with weights in place of inputs, and share with another number of threads. Above 0 all "
+        "builds are also fed special values (NaN, infinities, zeros).",
         SHARE,
         default=0.3,
     )
     slower: bool = option(
-        "Suspect settings that take more than twice as long as those with most left out, too.", default=False
+        "Also report settings that take more than twice as long as with optimizations off.", default=False
     )
     known: str | Path | None = option(
-        "Known findings (JSON): they're named as such, and don't fail.", FILE, flag="--baseline", default=None
+        "List of known findings (JSON): they are marked, and don't change the exit code.",
+        FILE,
+        flag="--baseline",
+        default=None,
     )
     recheck: str | Path | None = option(
-        "Try the findings of a folder again, by what's installed, and nothing else.", FOLDER, default=None
+        "Only test the findings of this folder again, with the libraries that are installed now.",
+        FOLDER,
+        default=None,
     )
     releases: int | None = option(
-        "With recheck: since which release of their library findings are seen, and until which, by asking up to N "
-        "before theirs and N behind it, each in an environment of its own.",
+        "With `recheck`: find the releases of the library in which each finding appears and disappears, by trying up "
+        "to N releases before and N after the one it was found in, each in an environment of its own.",
         COUNT,
-        usual="what is installed is asked",
+        usual="the installed release",
         default=None,
     )
     workers: int = option("Worker processes.", COUNT, "search", key="limits.workers", default=2)
     seconds: float | None = option(
-        "Begin nothing more after S seconds.", SECONDS, "search", usual="no limit", searches=True, default=None
+        "Start nothing new after S seconds.", SECONDS, "search", usual="no limit", searches=True, default=None
     )
     network_seconds: float = option(
         "Time limit in seconds for each network on each system.", SECONDS, "search", flag="--each", default=60.0
     )
     reduction_seconds: float = option(
-        "Seconds in which a case is made smaller.", SECONDS, "search", flag="--reduce", default=60.0
+        "Seconds for making the network of a finding smaller.", SECONDS, "search", flag="--reduce", default=60.0
     )
 
     def __post_init__(self) -> None:

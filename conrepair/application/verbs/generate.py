@@ -81,45 +81,51 @@ _NAMES = Value(comma_names, metavar="NAME,...", many=True)
 class Networks(Options):
     """What networks should be like."""
 
-    count: int | None = option("How many are tried.", OR_NONE, usual="without end", default=None, kw_only=False)
-    nodes: int = option("Operators of each network.", COUNT, default=Wishes.nodes)
-    seed: int = option("Seed of all of them.", SEED, default=0)
+    count: int | None = option(
+        "Number of networks to try.", OR_NONE, usual="without end", default=None, kw_only=False
+    )
+    nodes: int = option("Number of operators of each network.", COUNT, default=Wishes.nodes)
+    seed: int = option("Seed of the networks.", SEED, default=0)
     opset: int = option("Opset of ONNX's operators.", COUNT, default=Wishes.opset)
     operators: Sequence[str] = option("Only these operators.", _NAMES, usual="all", default=())
     exclude: Sequence[str] = option("None of these operators.", _NAMES, default=())
     dtypes: Sequence[str] = option("Only these element types, such as float32.", _NAMES, usual="all", default=())
     ranks: tuple[int, int] = option(
-        "Numbers of axes of tensors: the fewest and the most.", RANKS, usual="0-6", default=Wishes.ranks
+        "Number of axes of tensors: the fewest and the most.", RANKS, usual="0-6", default=Wishes.ranks
     )
-    elements: int = option("Most elements of a tensor.", COUNT, default=Wishes.most)
+    elements: int = option("Largest number of elements of a tensor.", COUNT, default=Wishes.most)
     learn: Sequence[str | Path] = option(
-        "Put operators in as a model has them, the models of a folder, or ONNX's own cases (onnx).",
+        "Use operators as they are used in a model, in the models of a folder, or in ONNX's own test cases (onnx).",
         _MODELS,
         default=(),
     )
     grown_from: Sequence[str | Path] = option(
-        "Grow each network from a piece of a model, or of one in a folder, of at most `nodes` operators.",
+        "Make each network by changing a part (of at most `nodes` operators) of a model, or of one in a folder.",
         _MODELS,
         flag="--from",
         default=(),
     )
-    changes: int = option("Changes of each network that is grown from a model.", OR_NONE, default=Wishes.changes)
+    changes: int = option(
+        "Number of changes to each network that is made from a model.", OR_NONE, default=Wishes.changes
+    )
     support: str | None = option(
-        "Only what this one takes of ONNX, found by models of one operator: onnxruntime, tvm, a format (keras, "
-        "torch, tflite) or a converter (onnx-onnxslim...).",
+        "Only operators and settings that TARGET takes: onnxruntime, tvm, a format (keras, torch, tflite) or a "
+        "converter (onnx-onnxslim...). Models of one operator find that out.",
         Value(arguments.text, metavar="TARGET"),
         default=None,
     )
     single: bool = option(
-        "One input and one output; other tensors that no node makes are weights.", default=Wishes.single
+        "Networks of one input and one output; their other inputs become weights.", default=Wishes.single
     )
     symbolic: float = option(
-        "Share of networks that leave sizes open, half of them the batch, where operators let them.",
+        "Share of networks with open sizes, in half of them the batch, where operators allow it.",
         SHARE,
         default=Wishes.symbolic,
     )
     deep: float = option(
-        "Share of networks that are long: operators are put behind the longest chain.", SHARE, default=Wishes.deep
+        "Share of networks that are deep: operators are added to the end of the longest chain.",
+        SHARE,
+        default=Wishes.deep,
     )
     large: float = option(
         "Share of networks with some tensors of up to a million elements.", SHARE, default=Wishes.large
@@ -130,34 +136,36 @@ class Networks(Options):
         default=Wishes.folded,
     )
     extremes: float = option(
-        "Share of networks some of whose inputs and weights are at the ends of what they may be.",
+        "Share of networks with some inputs and weights at the limits of their range.",
         SHARE,
         default=Wishes.extremes,
     )
     forms: Mapping[str, float] | None = option(
-        "Share of networks with a form of legal nonsense, by the form's name (docs/generate.md).",
+        "Share of networks with an unusual but valid form, such as a size of 0, by its name (docs/generate.md).",
         FORMS,
         flag="--form",
         default=None,
     )
     patterns: Mapping[str, float] | None = option(
-        "Share of networks with a pattern, by the pattern's name.", PATTERNS, flag="--pattern", default=None
+        "Share of networks with a pattern, by its name (docs/generate.md).", PATTERNS, flag="--pattern", default=None
     )
     woven: float = option(
-        "How likely a pattern (nodes that set an optimization off, or that real networks have) is put in for each "
-        "five nodes.",
+        "Probability, for each five nodes, that a pattern is put in: nodes that trigger an optimization, or that are "
+        "common in real networks.",
         SHARE,
         default=Wishes.woven,
     )
     slips: float = option(
-        "Share of patterns in which one node isn't as it should be: an axis kept, dropped or moved, a constant of "
-        "another shape, a node between that changes nothing.",
+        "Share of patterns in which one node is changed on purpose: an axis kept, dropped or moved, a constant of "
+        "another shape, an added node that changes nothing.",
         SHARE,
         default=Wishes.slips,
     )
     bare: float = option("Share of networks that are one pattern and nothing else.", SHARE, default=Wishes.bare)
     backward: float = option(
-        "How likely an operator is put in front of an input, and not behind a tensor.", SHARE, default=Wishes.backward
+        "Probability that an operator is added in front of an input, and not behind a tensor.",
+        SHARE,
+        default=Wishes.backward,
     )
 
     @property
@@ -173,13 +181,13 @@ class OneByOne(Networks):
     """Of `conrepair.generated`, which makes networks in this process."""
 
     functions: Sequence[Callable[[Any], Any]] = option(
-        "Filters (of a parameter `network`) and constraints (of `setting`) that return what is kept.",
+        "Your own filters: functions with one parameter, `network` or `setting`, that return whether to keep it.",
         Value(arguments.FUNCTIONS),
         flag="",
         default=(),
     )
     judge: bool = option(
-        "Run each with ONNX Runtime's optimizations and with ONNX's reference, too.",
+        "Also run each network with ONNX Runtime's optimizations and with ONNX's reference.",
         group="output",
         flag="",
         default=False,
@@ -191,15 +199,15 @@ class Programmed(Networks):
     """What functions of a user's own narrow."""
 
     functions: Sequence[str] = option(
-        "Your own filter of networks, constraint of settings, or (of campaigns) filter of findings: a function of "
-        "`network`, `setting` or `finding` that returns whether it's kept (docs/generate.md). Needs `trust`.",
+        "Your own filter: a function with one parameter, `network`, `setting` (an operator's attributes and types) "
+        "or, in campaigns, `finding`, that returns whether to keep it (docs/generate.md). Needs `trust`.",
         Value(arguments.NAMES, metavar="FILE.py:NAME", many=True),
         flag="--function",
         default=(),
     )
     trust: bool = option(
-        "Run what `functions` names: only your own programs, or those of somebody whose programs you would run. They "
-        "aren't confined (docs/security.md).",
+        "Run the programs that `functions` names, unconfined: only your own, or those of somebody whose programs you "
+        "would run (docs/security.md).",
         default=False,
     )
 
@@ -212,15 +220,15 @@ class Generate(Programmed):
 
     count: int = option("Number of networks.", COUNT, "models", default=100)
     to: Sequence[str] = option(
-        "Convert each network to these formats, too: torch, keras, savedmodel, tflite.",
+        "Also convert each network to these formats: torch, keras, savedmodel, tflite.",
         Value(_formats, metavar="FORMAT,...", many=True),
         "models",
         default=(),
     )
     workers: int = option("Worker processes.", COUNT, key="limits.workers", default=2)
     seconds: float | None = option(
-        "Begin no further network after S seconds.", SECONDS, usual="no limit", searches=True, default=None
+        "Start no new network after S seconds.", SECONDS, usual="no limit", searches=True, default=None
     )
     network_seconds: float = option(
-        "Time limit in seconds for each network, and each conversion.", SECONDS, flag="--each", default=60.0
+        "Time limit in seconds for each network and each conversion.", SECONDS, flag="--each", default=60.0
     )

@@ -204,7 +204,7 @@ def written(value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     short = f"{value:g}"
-    return short if value >= _SMALL or not value else f"{value:.0e}".replace("e-0", "e-")
+    return short if abs(value) >= _SMALL or not value else f"{value:.0e}".replace("e-0", "e-")
 
 
 def takes(options: Callable[P, Asked]) -> Callable[[Callable[[Asked], R]], Callable[P, R]]:

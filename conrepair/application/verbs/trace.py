@@ -37,68 +37,67 @@ class Trace(Loaded):
 
     model: Any = model("An ONNX file, or a folder of them.", kw_only=False)
     setting: str = option(
-        "How the model is run: a system and its setting (tvm-O3, tvm-fast, ort-all, torch-compile), or a setting of "
-        "TVM (O3).",
+        "System that runs the model, with its setting: tvm-O3, tvm-fast, ort-all, torch-compile; O3 alone is TVM's.",
         _SYSTEM,
         "models",
         default="tvm-O3",
     )
     against: str | None = option(
-        "What that's compared with: another system, or `exact` for float64.",
+        "System to compare it with, or `exact` for float64.",
         _SYSTEM,
         "models",
         usual="the same system with its optimizations off: tvm-O0, ort-none, ...",
         default=None,
     )
     switch: str | None = option(
-        "Try this pass, optimization or option alone: `setting` with and without it.",
+        "Compare `setting` with and without this pass, optimization or option.",
         Value(arguments.text, metavar="NAME"),
         "models",
         flag="--pass",
         default=None,
     )
     accuracy: str | Path | None = option(
-        "Errors of operators that are known (accuracy.json of `conrepair accuracy`): what these explain isn't wrong.",
+        "Known errors of operators (accuracy.json of `conrepair accuracy`), which aren't reported again.",
         FILE,
         "models",
-        usual="16 units in the last place of each function",
+        usual="16 ulps for each function",
         default=None,
     )
     granularity: int | None = option(
-        "Most operators that TVM fuses into a kernel: the smaller, the finer an error is told.",
+        "Most operators that TVM fuses into a kernel: the fewer, the more precisely an error is located.",
         COUNT,
         "models",
         default=None,
     )
     method: str = option(
-        "How inputs are searched that bring an error to light.",
+        "Method that searches for inputs that show an error.",
         Value(arguments.text, choices=get_args(MethodName)),
         default="mega",
     )
     objective: str = option(
-        "What the search makes as large as it can: guide (the order of magnitude of the largest relative error, and "
-        "a little of all others), the mean or the largest relative error, units in the last place, steps of outputs "
-        "in whole numbers, the share of answers (largest elements) that change, or flip (a changed answer by the "
-        "smallest change of a given sample).",
+        "What the search maximizes: the mean or the largest relative error; guide (the magnitude of the largest "
+        "relative error, and a little of the others); ulps (units in the last place); steps (of integer outputs); "
+        "answers (the share of changed top-1 predictions); flip (a changed prediction by the smallest change of a "
+        "given sample).",
         Value(arguments.text, choices=get_args(ObjectiveName)),
         default="guide",
     )
-    evaluations: int = option("Inputs that are tried.", COUNT, default=1000)
-    seconds: float = option("Seconds for the search of inputs.", SECONDS, default=60.0, searches=True)
+    evaluations: int = option("Number of inputs to try.", COUNT, default=1000)
+    seconds: float = option("Seconds for the search.", SECONDS, default=60.0, searches=True)
     low: float = option("Lower bound of inputs.", NUMBER, default=-5.0)
     high: float = option("Upper bound of inputs.", NUMBER, default=5.0)
     data: Any = option(
-        "Inputs to start from (.npz/.npy, first axis samples): how many of their answers change is said first.",
+        "Inputs to start from (.npz/.npy, first axis samples); how many of their predictions change is reported.",
         DATA,
         usual="random inputs",
         default=None,
     )
-    weights: bool = option("Search the weights, too, up to half of their size around them.", default=False)
+    weights: bool = option("Also vary the weights, by up to half of their value.", default=False)
     seed: int = option("Seed of the search.", SEED, default=0)
     builds: int | None = option(
-        "Most builds, or sessions, that are made to find which switches are to blame.",
+        "Most builds or sessions to find which passes or options cause the error.",
         COUNT,
-        usual="200, or 25 where rounding explains the deviation",
+        usual="200, or 25 within rounding error",
         default=None,
     )
     timeout: float = option("Seconds for each step, in worker processes.", SECONDS, "general", default=600.0, flag="")
@@ -107,9 +106,9 @@ class Trace(Loaded):
         """Check what belongs together."""
         super().__post_init__()
         if self.low >= self.high:
-            raise UsageError(f"low is {self.low:g} and high {self.high:g}: give a range that has numbers in it")
+            raise UsageError(f"low is {self.low:g} and high is {self.high:g}: low must be below high")
         if self.objective == "flip" and self.data is None:
-            raise UsageError("flip is the smallest change of given samples: give them (--data), or take answers")
+            raise UsageError("objective flip needs samples (data): give some, or choose objective answers")
 
 
 @options("search")
@@ -117,8 +116,8 @@ class Accuracy(Options):
     """Of `accuracy`."""
 
     systems: Sequence[str] = option(
-        "Systems with their settings (ort-all, tvm-O0, torch-eager); default: each that's installed, plain, "
-        "as usual, and on the GPU where there is one.",
+        "Systems with their settings (ort-all, tvm-O0, torch-eager); default: each that's installed, with its "
+        "optimizations off and on, and on the GPU where there is one.",
         Value(arguments.NAMES, metavar="SYSTEM", many=True),
         "models",
         flag="",  # in the shell they stand behind the verb
