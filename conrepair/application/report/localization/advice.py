@@ -21,16 +21,16 @@ class About:
     """The circumstances of a localization.
 
     Attributes:
-        source: The model that is right.
-        target: The model in question; where that's a build, what was compiled.
+        source: The original model.
+        target: The converted model; of a build, the model that was compiled.
         data: What was fed, in words.
-        whole: Whether outputs were compared on all inputs; where layers say enough, they aren't.
+        samples: On which outputs were compared, too; 0 where layers alone were.
     """
 
     source: Model
     target: Model
     data: str = ""
-    whole: bool = True
+    samples: int = 0
 
 
 def has_overlay(model: Model) -> bool:
@@ -47,14 +47,14 @@ def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
         place: Of the step; default: the last one.
     """
     step, data = row.localized.steps[place], result.datasets.get(row.reference, "")
-    compared, whole = step.compared, row.comparison is not None or not step.localization.samples
-    return About(source=compared.source, target=compared.target, data=data, whole=whole)
+    samples = 0 if row.comparison is None or row.ran.run is None else row.ran.run.count
+    return About(source=step.compared.source, target=step.compared.target, data=data, samples=samples)
 
 
 FUSED = 48
 """Letters that a name has at most which is told as it is, where the source has another one."""
 
-_MOST = 100  # faults, the guiltiest first: sentences name no more
+_MOST = 100  # faults, the largest first: sentences name no more
 
 
 def names_of_fault(fault: LocatedFault) -> Mapping[str, str]:
@@ -74,18 +74,18 @@ def names_of(result: Localization) -> Mapping[str, str]:
 
 
 _PLACES = {
-    Kind.PREPROCESSING: "Prepare the inputs of {target} as the source's are: mean, scale, channel order, resizing.",
-    Kind.INPUT: "Look at the inputs of {target}: their order, layout and sizes.",
-    Kind.STRUCTURE: "Look in {target} at what arranges {there}: Transpose, Reshape, Gather, the order of outputs.",
+    Kind.PREPROCESSING: "Preprocess inputs for {target} as for {source}: mean, scale, channel order, resizing.",
+    Kind.INPUT: "Check the inputs of {target}: their order, layout and sizes.",
+    Kind.STRUCTURE: "Check in {target} what arranges {there}: Transpose, Reshape, Gather, the order of outputs.",
     Kind.PARAMETERS: "Compare the weights of {layer} in {target} with those of {original} in {source}.",
     Kind.HYPERPARAMETERS: "Compare the attributes of {layer} in {target} with those of {original} in {source}.",
-    Kind.GRAPH: "Look at the operators that compute {there} in {target}, and {here} in {source}.",
-    Kind.PRECISION: "Look at the types and scales of {layer} in {target}, or convert it in float32.",
+    Kind.GRAPH: "Compare the operators that compute {there} in {target} with those that compute {here} in {source}.",
+    Kind.PRECISION: "Check the types and scales of {layer} in {target}, or convert it in float32.",
     Kind.COMPILATION: "`conrepair repair` says if a pass or the importer is at fault, and builds {target} again.",
 }
 _IN_FILE = {
-    Kind.PREPROCESSING: "Look at {layer} in {target}: {source} does nothing like it to its inputs.",
-    Kind.INPUT: "Look at how {target} arranges its inputs at {layer}.",
+    Kind.PREPROCESSING: "Check {layer} in {target}: {source} does nothing like it to its inputs.",
+    Kind.INPUT: "Check how {target} arranges its inputs at {layer}.",
 }
 _CONSTANT = "Compare the number that {layer} computes with in {target} with that of {original} in {source}."
 _NAME = 60
@@ -95,23 +95,25 @@ _QUANTIZERS = {
     ("onnx", "onnx"): "--via onnx-quantize-static",
 }
 _VERDICTS = {
-    Verdict.EQUIVALENT: "No difference that counts was found on {seen}. {unseen}",
-    Verdict.NOISE: "No layer is at fault on {seen}; rounding explains what differs. {unseen}",
-    Verdict.QUANTIZED: "No layer is at fault on {seen}, if so few bits are what was wanted. {unseen}",
-    Verdict.UNDECIDED: "Try other inputs (--seed, or your own with --data): on these nothing could be proven.",
-    Verdict.UNDEPLOYABLE: "Look at why the target doesn't load.",
+    Verdict.EQUIVALENT: "Nothing to do: no layer is faulty on {seen}. {unseen}",
+    Verdict.NOISE: "Nothing to do: no layer is faulty on {seen}, and what differs is rounding error. {unseen}",
+    Verdict.QUANTIZED: "Nothing to do if this quantization was wanted: on {seen} no layer loses more than it "
+    "allows. {unseen}",
+    Verdict.UNDECIDED: "Try other inputs (--seed) or your own (--data): these can't tell.",
+    Verdict.UNDEPLOYABLE: "Find out why the converted model doesn't load.",
 }
 _CALIBRATED = (
-    "Give real inputs (--data) to see whether it was calibrated on enough: nothing but its calibration says which to "
-    "draw. {unseen}"
+    "Give real inputs (--data): only they show whether the calibration data covered what the model is fed. {unseen}"
 )
-_ZERO_POINT = "Look at the scale and zero point of {layer} in {target}, wherever they are written."
-_NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepared, and try more samples."
+_ZERO_POINT = "Check the scale and zero point of {layer} in {target}, wherever they are written."
+_NO_PLACE = "No single layer is faulty. Check how both models' inputs are preprocessed, and try more (--samples)."
 
 
 def fault_advice(fault: LocatedFault, about: About | None) -> str:
     """Where to look, in which file."""
-    source, target = ("the source", "the target") if about is None else (_file(about.source), _file(about.target))
+    source, target = "the original", "the converted model"
+    if about is not None:
+        source, target = _file(about.source), _file(about.target)
     if any(words == SATURATES for words, _ in fault.differences):
         return f"Quantize {source} again, calibrated on inputs as it gets them{_again(about)}."
     if any(words == OVERFLOWS for words, _ in fault.differences):
@@ -138,12 +140,12 @@ def _words(fault: LocatedFault) -> str:
 
 
 def verdict_advice(result: Localization, about: About | None) -> str:
-    """What to do about a target of which no layer is at fault: it promises no more than was seen."""
+    """What to do about a target without a faulty layer: it promises no more than was seen."""
     if result.latent and result.verdict.is_right:
         count = "one layer differs" if len(result.latent) == 1 else f"{len(result.latent)} layers differ"
         return (
-            f"Right on {seen(result)}, but {count} where none of them shows it. `conrepair repair --latent` "
-            "fixes that, inputs of your own (--data) may show it."
+            f"Right on {seen(result)}, but {count} in a way that these inputs don't trigger. Your own (--data) may. "
+            "`conrepair repair --latent` fixes it."
         )
     words = _VERDICTS.get(result.verdict, _NO_PLACE)
     if result.options.unsaid and result.verdict in {Verdict.QUANTIZED, Verdict.UNDECIDED}:
@@ -158,15 +160,15 @@ def seen(result: Localization, about: About | None = None) -> str:
         result: What was found.
         about: For the data.
     """
-    inputs = f"{result.samples} {'input' if result.samples == 1 else 'inputs'}"
-    return inputs if about is None or not about.data else f"{inputs} (of {about.data})"
+    samples = f"{result.samples} {'sample' if result.samples == 1 else 'samples'}"
+    return samples if about is None or not about.data else f"{samples} (of {about.data})"
 
 
 def _unseen(result: Localization) -> str:
     """What an answer of "right" says nothing of."""
     missed = 0 if result.coverage is None else result.coverage.all_nodes - result.coverage.nodes
     operators = f"{missed} operators that no compared tensor depends on, " if missed else ""
-    return f"Not tested: {operators}other inputs, and other batch sizes."
+    return f"Not tested: {operators}other inputs, other batch sizes."
 
 
 def step_advice(result: Localization) -> str:
@@ -174,7 +176,7 @@ def step_advice(result: Localization) -> str:
     steps = list(dict.fromkeys(fault.step for fault in result.faults if fault.step))
     if not steps:
         return ""
-    return f"Other options of {shortened(', '.join(steps), _NAME)}, or another converter, may avoid this."
+    return f"Repeat the step {shortened(', '.join(steps), _NAME)} with other options, or with another converter."
 
 
 def _again(about: About | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -22,12 +21,13 @@ from conrepair.application.report.summary import STYLES
 from conrepair.application.report.told import state_of
 from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousness
 from conrepair.diagnosis.localization.result import Coverage, Localization, LocatedFault
-from conrepair.ground.runtime.words import number, printable, quoted, shortened
+from conrepair.ground.runtime.words import percent, printable, quoted, shortened
 
 _LINES = 40
 _MOST_FAULTS = 6
 _NAME, _SENTENCE = 48, 400
 _NAMES, _NOTES = 3, 3
+_ALL = percent(1.0)
 _LEAST_SHARE = 0.005  # of the outputs' error: less is printed as 0 %, which says nothing
 
 
@@ -53,12 +53,12 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
     style, names = STYLES[state_of(result.verdict)], names_of(result)
     yield Text.assemble((result.verdict.value, style), ": ", _sentence(result.reason, names))
     for rule in result.rules[:_MOST_FAULTS]:
-        came = f" (came in with {shortened(rule.step, _NAME)})" if rule.step else ""
         yield Text("")
-        yield Text.assemble((f"one rule: {rule.kind.value}", "bold"), f": {_sentence(rule.text)}{came}")
+        told = f": {_sentence(rule.text)}{_came_in(rule.step)}"
+        yield Text.assemble((f"the same fault in several layers: {rule.kind.value}", "bold"), told)
         yield _indented(Text(_layers(tuple(names.get(layer, layer) for layer in rule.layers))))
     if (more := len(result.rules) - _MOST_FAULTS) > 0:
-        yield Text(f"\nand {more} more {_plural(more, 'rule')}", style="dim")
+        yield Text(f"\nand {more} more {_plural(more, 'fault')} of several layers", style="dim")
     alone = result.alone
     for rank, fault in enumerate(alone[:shown], 1):
         yield Text("")
@@ -70,75 +70,96 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
     advice = step_advice(result) if result.faults or result.options.static else verdict_advice(result, about)
     if advice:
         yield Text.assemble(("next: ", "bold"), advice)
-    yield from _remarks(result, folder, whole=about is None or about.whole)
+    yield from _remarks(result, folder, result.samples if about is None else about.samples)
 
 
 def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text | Padding]:
     names = names_of_fault(fault)
     layers = _layers(fault.places)
     origin = _layers(fault.source_layers or (fault.source_tensor,))
-    pair = layers if layers == origin else f"{layers}, in the source {origin}"
+    pair = layers if layers == origin else f"{layers}, in the original {origin}"
     if names:
-        pair = f"{origin}, in the target {layers}"
-    came = f" (came in with {shortened(fault.step, _NAME)})" if fault.step else ""
-    yield Text.assemble((f"{rank}. {fault.kind.value}", "bold"), " at ", (pair, "bold red"), came)
-    whole = f"{number(fault.full_run_error)} in the full run" if 0 < fault.full_run_error < math.inf else ""
-    figures = [fault.measured, whole, f"confidence {fault.confidence:.2f}"]
-    yield _indented(Text("; ".join(words for words in figures if words)))
+        pair = f"{origin}, in the converted model {layers}"
+    yield Text.assemble((f"{rank}. {fault.kind.value}", "bold"), " at ", (pair, "bold red"), _came_in(fault.step))
+    own, whole = percent(fault.introduced_error), percent(fault.full_run_error)
+    inherited = f"{whole} with the errors of the layers before it" if own != whole and fault.full_run_error else ""
+    sure = f"confidence {told}" if (told := percent(fault.confidence)) != _ALL else ""
+    if figures := [words for words in (fault.measured, inherited, sure) if words]:
+        yield _indented(Text("; ".join(figures)))
     if fault.evidence:
         yield _indented(Text(_sentence(fault.evidence[0], names)))
     yield _indented(Text.assemble(("next: ", "bold"), fault_advice(fault, about)))
 
 
-def _remarks(result: Localization, folder: Path | None, *, whole: bool) -> Iterator[Text]:
-    sides = (("source", result.unmatched_source), ("target", result.unmatched_target))
+def _came_in(step: str) -> str:
+    """Which step of a conversion brought a fault in, where that's known."""
+    return f" (brought in by {shortened(step, _NAME)})" if step else ""
+
+
+def _remarks(result: Localization, folder: Path | None, whole: int) -> Iterator[Text]:
+    sides = (("original", result.unmatched_source), ("converted model", result.unmatched_target))
     unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
     where = "in result.json, which -o FOLDER writes" if folder is None else "in result.json"
     if unmatched:
-        yield Text(f"layers without a counterpart: {', '.join(unmatched)} (listed {where})", style="dim")
+        yield Text(f"Layers that the other model doesn't have: {', '.join(unmatched)} (listed {where})", style="dim")
     for fault in result.latent[:_NAMES]:
         words = _sentence(fault.words, names_of_fault(fault))
-        yield Text(f"no input shows it: at {_layers(fault.places)}: {words}")
+        yield Text(f"Not triggered by these inputs: at {_layers(fault.places)}: {words}")
     if len(result.latent) > _NAMES:
-        yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, {where}", style="dim")
+        yield Text(f"and {len(result.latent) - _NAMES} more that these inputs don't trigger, {where}", style="dim")
     if result.coverage is not None:
         yield Text(_coverage(result.coverage, len(result.layers)), style="dim")
     if result.suspiciousness is not None:
-        yield Text.assemble(("suspicious: ", "dim"), _sentence(_suspects(result.suspiciousness)))
+        yield Text(_sentence(_suspects(result.suspiciousness)))
     for note in result.notes[:_NOTES]:
         yield Text.assemble(("note: ", "dim"), _sentence(note))
     if len(result.notes) > _NOTES:
         yield Text(f"and {len(result.notes) - _NOTES} more notes {where}", style="dim")
     if result.options.static:
-        yield Text("compared by the files alone: nothing was run")
+        yield Text("The files were compared; neither model was run.")
         return
-    pairs, inputs = len(result.layers), result.samples
-    took = f"in {sum(result.seconds.values()):.1f} s" if result.seconds else "compared"
-    files = "" if folder is None else f". Files: {printable(str(folder))}"
-    cuts = "" if result.coverage is not None else f"{pairs} {_plural(pairs, 'tensor')} on "
-    # Fewer than were drawn: whoever drew 32 wonders.
-    others = "outputs are compared on all inputs" if whole else "they say enough, so no more inputs were run"
-    yield Text(f"{cuts}{inputs} {_plural(inputs, 'input')} {took} (layers; {others}){files}")
+    took = f" {sum(result.seconds.values()):.1f} s." if result.seconds else ""
+    files = "" if folder is None else f" Files: {printable(str(folder))}"
+    yield Text(f"{_samples(result, whole)}{took}{files}")
+
+
+def _samples(result: Localization, whole: int) -> str:
+    """On how many samples layers were compared, and why on no more: whoever drew 32 wonders."""
+    pairs, samples = len(result.layers), result.samples
+    tensors = "The layers" if result.coverage is not None else f"{pairs} {_plural(pairs, 'tensor')}"
+    told, enough = f"{tensors} were compared on", "which tell a fault from rounding"
+    if whole > samples:
+        return f"{told} the first {samples} of {whole} samples, {enough}; the outputs on all {whole}."
+    told = f"{told} {samples} {_plural(samples, 'sample')}"
+    return f"{told}." if whole else f"{told}, {enough}, so no outputs of more were computed."
 
 
 def _coverage(coverage: Coverage, pairs: int) -> str:
-    """How much was compared, and in how many pieces, in one line."""
-    pieces = f" in {pairs} {_plural(pairs, 'piece')}" if pairs < coverage.nodes else ""
-    words = [f"compared: {coverage.nodes} of {coverage.all_nodes} operators{pieces}"]
+    """How much was compared, and in how many segments, in one line."""
+    pieces = f" in {pairs} {_plural(pairs, 'segment')}" if pairs < coverage.nodes else ""
+    told = f"Compared: {_of_all(coverage.nodes, coverage.all_nodes)} operators{pieces}"
     if coverage.all_parameters:
-        words.append(f"{coverage.parameters / coverage.all_parameters:.0%} of the weights by what they do to results")
+        part = percent(coverage.parameters / coverage.all_parameters)
+        told += " and all weights" if part == _ALL else f" and {part} of the weights, by their effect on results"
     if coverage.explained is not None and coverage.explained >= _LEAST_SHARE:
-        words.append(f"{coverage.explained:.0%} of the outputs' error comes in at the layers at fault")
-    return ", ".join(words)
+        share = percent(coverage.explained)
+        whole = "the whole" if share == _ALL else f"{share} of the"
+        told += f". The faulty layers account for {whole} error of the outputs"
+    return f"{told}."
+
+
+def _of_all(part: int, of: int) -> str:
+    return f"all {of}" if part == of else f"{part} of {of}"
 
 
 def _suspects(ranking: Suspiciousness) -> str:
     """The layers that differ most where the models disagree."""
     if ranking.shortage is not None:
-        return ranking.shortage
-    leading = [f"`{shortened(layer.target_layer, _NAME)}` ({layer.share:.0%})" for layer in ranking.layers[:_NAMES]]
-    inputs = f"{ranking.dissimilar} of {ranking.similar + ranking.dissimilar} inputs"
-    return f"where answers differ ({inputs}), the most by {', '.join(leading)}; a ranking, no verdict"
+        return f"No ranking of suspicious layers: {ranking.shortage}"
+    first = ranking.layers[:_NAMES]
+    leading = [f"`{shortened(layer.target_layer, _NAME)}` ({percent(layer.share)})" for layer in first]
+    inputs = f"{ranking.dissimilar} of {ranking.similar + ranking.dissimilar} samples"
+    return f"Layers that differ most where predictions differ ({inputs}), a hint and no verdict: {', '.join(leading)}"
 
 
 def _layers(names: tuple[str, ...]) -> str:

@@ -36,7 +36,8 @@ def test_a_real_localization(tmp_path: Path) -> None:
     assert lines[-1].endswith("Files: /out/here")
     coverage = result.coverage
     assert coverage is not None
-    assert f"compared: {coverage.nodes} of {coverage.all_nodes} operators" in text
+    assert coverage.nodes == coverage.all_nodes
+    assert f"Compared: all {coverage.nodes} operators and all weights." in " ".join(text.split())
     assert "tensors on" not in text
 
 
@@ -57,7 +58,7 @@ def test_it_fits_on_a_screen_whatever_was_found() -> None:
     assert max(map(len, lines)) <= 100
     text = "\n".join(lines)
     assert "more faults" in text
-    assert "50 of the source" in text
+    assert "50 of the original" in text
     assert "and 6 more notes" in text
 
 
@@ -68,24 +69,69 @@ def test_every_kind_says_where_to_look(kind: Kind) -> None:
     about = localizations.about("/models/mine.onnx", "/models/theirs.tflite")
     text = " ".join(" ".join(shown(dataclasses.replace(result, faults=(fault,)), about=about)).split())
     assert "theirs.tflite" in text
-    assert "came in with tf2onnx" in text
-    assert "Other options of tf2onnx, or another converter, may avoid this." in text
+    assert "brought in by tf2onnx" in text
+    assert "next: Repeat the step tf2onnx with other options, or with another converter." in text
 
 
 @pytest.mark.parametrize("verdict", [Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED])
 def test_where_nothing_is_wrong_it_says_what_was_not_looked_at(verdict: Verdict) -> None:
     lines = shown(localizations.made(4, verdict=verdict))
     assert lines[0].startswith(f"{verdict.value}: ")
-    assert "Not tested: " in "\n".join(lines).replace("\n", " ")
-    assert "4 tensors on 8 inputs in 1.8 s" in lines[-1]
+    text = " ".join(" ".join(lines).split())
+    assert "Not tested: " in text
+    assert "4 tensors were compared on 8 samples. 1.8 s." in text
 
 
-def test_it_says_in_how_many_pieces_it_looked() -> None:
+def test_it_says_why_layers_are_compared_on_fewer_samples() -> None:
+    result = dataclasses.replace(localizations.made(4), coverage=covered(9))
+    about = localizations.about("a.onnx", "b.onnx")
+    few = " ".join(" ".join(shown(result, about=about)).split())
+    told = "The layers were compared on 8 samples, which tell a fault from rounding, so no outputs of more"
+    assert told in few
+    all_ = " ".join(" ".join(shown(result, about=dataclasses.replace(about, samples=32))).split())
+    told = "compared on the first 8 of 32 samples, which tell a fault from rounding; the outputs on all 32. 1.8 s."
+    assert told in all_
+    same = " ".join(" ".join(shown(result, about=dataclasses.replace(about, samples=8))).split())
+    assert "The layers were compared on 8 samples. 1.8 s." in same
+
+
+def covered(nodes: int, explained: float | None = None, parameters: int = 0) -> Coverage:
+    """Of 10 parameters."""
+    return Coverage(
+        nodes=nodes, all_nodes=21, parameters=parameters, all_parameters=10, unseen=(), explained=explained
+    )
+
+
+def test_it_says_how_much_was_compared() -> None:
+    result = localizations.made(4, {1: 0.5})
+    text = " ".join(" ".join(shown(dataclasses.replace(result, coverage=covered(19, 0.934, 9)))).split())
+    assert "Compared: 19 of 21 operators in 4 segments and 90 % of the weights, by their effect on results." in text
+    assert "The faulty layers account for 93 % of the error of the outputs." in text
+    text = " ".join(" ".join(shown(dataclasses.replace(result, coverage=covered(21, 0.999, 10)))).split())
+    assert "Compared: all 21 operators in 4 segments and all weights." in text
+    assert "The faulty layers account for the whole error of the outputs." in text
+
+
+def test_a_figure_is_told_once() -> None:
+    (fault,) = localizations.made(3, {1: 0.5}).faults
+
+    def told(**changes: float) -> str:
+        faults = (dataclasses.replace(fault, introduced_error=0.5, **changes),)
+        found = dataclasses.replace(localizations.made(3, {1: 0.5}), faults=faults)
+        return " ".join(" ".join(shown(found)).split())
+
+    assert "before it" not in told(full_run_error=0.501, confidence=1.0)
+    assert "confidence" not in told(full_run_error=0.501, confidence=0.996)
+    text = told(full_run_error=0.7, confidence=0.9)
+    assert "; 70 % with the errors of the layers before it; confidence 90 %" in text
+
+
+def test_it_says_in_how_many_segments_it_looked() -> None:
     result = localizations.made(4, verdict=Verdict.EQUIVALENT)
     assert result.coverage is None
     whole = Coverage(nodes=21, all_nodes=21, parameters=0, all_parameters=0, unseen=(), explained=None)
     text = "\n".join(shown(dataclasses.replace(result, coverage=whole)))
-    assert "compared: 21 of 21 operators in 4 pieces" in text
+    assert "Compared: all 21 operators in 4 segments." in text
 
 
 def test_it_promises_no_more_than_was_seen() -> None:
@@ -95,16 +141,17 @@ def test_it_promises_no_more_than_was_seen() -> None:
     )
     text = " ".join(" ".join(shown(result, about=about)).split())
     assert (
-        "next: No difference that counts was found on 8 inputs (of synthetic: 8 samples, uniform in [-1, 1])." in text
+        "next: Nothing to do: no layer is faulty on 8 samples (of synthetic: 8 samples, uniform in [-1, 1])." in text
     )
     hidden = localizations.made(4, {1: 0.5}).faults
     text = " ".join(" ".join(shown(dataclasses.replace(result, latent=hidden), about=about)).split())
-    assert "No difference that counts was found" not in text
-    assert "Right on 8 inputs, but one layer differs where none of them shows it. `conrepair repair --latent`" in text
-    assert f"no input shows it: at {hidden[0].target_layers[0]}: {hidden[0].evidence[0]}" in text.replace("`", "")
+    assert "Nothing to do" not in text
+    assert "Right on 8 samples, but one layer differs in a way that these inputs don't trigger. Your own" in text
+    told = f"Not triggered by these inputs: at {hidden[0].target_layers[0]}: {hidden[0].evidence[0]}"
+    assert told in text.replace("`", "")
     many = dataclasses.replace(result, latent=hidden * 5, notes=("a note",) * 5)
     text = " ".join(" ".join(shown(many, about=about, folder=Path("/out"))).split())
-    assert "and 2 more that no input shows, in result.json" in text
+    assert "and 2 more that these inputs don't trigger, in result.json" in text
     assert "and 2 more notes in result.json" in text
 
 
@@ -155,7 +202,7 @@ def test_a_fused_name_is_told_once_and_the_fact_whole() -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "faulty: `expand` introduces a relative error of 0.5" in text
     assert "the weights of `expand` are scaled by 2" in text
-    assert "parameters at `expand`, in the target `" in text
+    assert "parameters at `expand`, in the converted model `" in text
     assert text.count("FusedBatchNormV3") == 1
 
 

@@ -69,7 +69,7 @@ def test_the_first_screen_says_what_is_at_fault(localized: tuple[Localized, Path
     assert "`conv` has pads" in told
     assert "answers differ" in told
     assert "conrepair repair /" in told
-    assert "Looked at 8 inputs" in told
+    assert "Looked at 8 samples" in told
     layers: list[dict[str, bool]] = data_in(text, 1)["layers"]  # type: ignore[assignment]
     (place,) = [number for number, layer in enumerate(layers) if layer["guilty"]]
     assert f"#row-1-layer-{place}" in [values.get("href") for tag, values in head.tags if tag == "a"]

@@ -75,7 +75,8 @@ def test_what_is_done_to_a_mask_is_no_preparation_of_inputs(found: Any) -> None:
 def test_a_lone_number_is_no_weight(found: Any) -> None:
     fault = found(scale=0.7)
     assert fault.holds == ("operand",)
-    assert fault_advice(fault, None).startswith("Compare the number that `scores` computes with in the target")
+    told = "Compare the number that `scores` computes with in the converted model"
+    assert fault_advice(fault, None).startswith(told)
 
 
 def test_a_product_without_weights_has_none_to_compare(found: Any) -> None:
