@@ -61,7 +61,7 @@ def test_comparing_equals(net: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["compare", str(net), str(net), "-q"]) == 0
     printed = capsys.readouterr().out
     assert "equivalent" in printed
-    assert "synthetic: 32 samples, uniform in [-1, 1], seed 0" in printed
+    assert "32 random samples, uniform in [-1, 1], seed 0" in printed
     words = "takes [9, 6, 3] a sample, the source's `x` [3, 9, 6]"
     assert main(["compare", str(net), str(other), "-q"]) == 0  # a layout that the network undoes itself
     assert f"another signature: input `image` {words}" in " ".join(capsys.readouterr().out.split())

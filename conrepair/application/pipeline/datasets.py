@@ -202,7 +202,7 @@ def fitting_count(usual: int, times: float) -> int:
 def fewer_in_words(count: int, times: float) -> str:
     """That so many inputs are fewer than usual, for a person."""
     size = times * _USUAL / 1e9
-    return f"{count} inputs are drawn: the largest model has {size:.1f} GB. --samples takes another number"
+    return f"{count} random samples, since the largest model has {size:.1f} GB: --samples takes another number"
 
 
 def is_array_file(path: Path) -> bool:
@@ -218,7 +218,7 @@ def synthetic_in_words(count: int, limits: SyntheticRange, inputs: Sequence[Tens
         limits: The range.
         inputs: Of the model, where they're known.
     """
-    return f"synthetic: {count} samples, {in_words(inputs, limits)}, seed {limits.seed}"
+    return f"{count} random samples, {in_words(inputs, limits)}, seed {limits.seed}"
 
 
 def with_ranges(dataset: Dataset, limits: SyntheticRange) -> Dataset:

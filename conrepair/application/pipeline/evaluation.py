@@ -275,10 +275,10 @@ def _row(
         if not own and problem.is_the_models:
             verdict = Verdict.UNDEPLOYABLE
     elif run is None:
-        off = "stage execute is off" if not settings.stages.execute else "its layers say enough"
+        off = "stage execute is off" if not settings.stages.execute else "comparing its layers was enough"
         reason = f"not run ({off})"
     elif item is reference:
-        reason = "the specification"
+        reason = "the original"
     elif not settings.stages.evaluate:
         reason = "not evaluated (stage evaluate is off)"
     elif reference is None or right is None:
@@ -291,7 +291,7 @@ def _row(
             verdict, reason = Verdict.FAULTY, item.refused
             comparison = dataclasses.replace(comparison, verdict=verdict, reason=reason)
         if item.source is reference.source and verdict in {Verdict.QUANTIZED, Verdict.FAULTY}:
-            reason += f"; {item.backend} runs the same file, so what's off is its optimizations or kernels"
+            reason += f"; {item.backend} runs the same file, so its optimizations or kernels make the difference"
             comparison = dataclasses.replace(comparison, reason=reason)
         if dataset is not None and comparison.worst is not None:
             names = dataset.names[: run.count]
@@ -380,7 +380,7 @@ def _measured(run: Run, reference: Execution | None) -> dict[str, Any]:
 def _not_judged(name: str, wanted: Execution | None) -> Problem:
     """Why a run can't be judged: what kept its reference from running, and what that would make a command return."""
     why = None if wanted is None else wanted.problem or _execution_problem(wanted)
-    message = f"not judged: its reference {name} did not run"
+    message = f"not compared: {name}, its original, didn't run"
     if why is None:
         return Problem(message=message, exit_code=ExitCode.MODEL_LOAD)
     return dataclasses.replace(why, message=f"{message}: {why.message}")

@@ -120,7 +120,7 @@ def matrix_table(matrix: BackendMatrix) -> Table:
         first, second = places[id(pair.first)], places[id(pair.second)]
         cells[first][second] = _time_cell(pair)
         measured = figures_of(pair.comparison)
-        answers = measured.told("{answers.part}/{answers.of}"), measured.told("{error:.1e}") or "unlike"
+        answers = measured.told("{answers.part}/{answers.of}"), measured.told("{error}") or "unlike"
         cells[second][first] = "\n".join(filter(None, answers))
     for number, (row, line) in enumerate(zip(matrix.rows, cells, strict=True), 1):
         milliseconds = figures_of(None, row.ran).told("{milliseconds:.2f}")
@@ -132,9 +132,10 @@ def matrix_legend(shown: list[BackendMatrix]) -> list[str]:
     """What the cells of `matrix_table` mean, with the marks that there are."""
     times = [pair.comparison.times for matrix in shown for pair in matrix.pairs]
     pairs = max((item.comparisons for item in times), default=0)
+    level = f"{100 * SIGNIFICANCE_LEVEL:.0f} %"
     lines = [
-        "below the diagonal: top-1 answers that differ, relative error; above it: the column's time / the row's",
-        f"* a significant difference (Mann-Whitney, corrected by Holm for {pairs} pairs, {SIGNIFICANCE_LEVEL:.0%})",
+        "below the diagonal: predictions that differ, relative error; above it: the column's time / the row's",
+        f"* a significant difference (Mann-Whitney, corrected by Holm for {pairs} pairs, {level})",
     ]
     if not all(item.decidable for item in times):
         lines.append("? too few batches for any difference to be significant; a smaller batch_size gives more")

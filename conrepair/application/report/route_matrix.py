@@ -112,7 +112,7 @@ def _summary(matrix: Matrix) -> list[str]:
     return [
         f"{len(matrix.cells)} directions of {len(matrix.models)} models: {counts}{detours}. {seconds:.0f} s.",
         "",
-        "Every cell is judged against the file in its row's format; the number is the relative L2 difference of the",
+        "Every cell is judged against the file in its row's format; the figures are the relative error (L2) of the",
         "output that differs most, and the largest difference of an element.",
     ]
 
@@ -120,7 +120,7 @@ def _summary(matrix: Matrix) -> list[str]:
 def _about(matrix: Matrix, model: str) -> list[str]:
     broken = matrix.missing.get((model, ""))
     if broken is not None:
-        return [f"The source doesn't work: {_why(broken)}"]
+        return [f"The original doesn't work: {_why(broken)}"]
     lines = []
     for form in FORMATS:
         row = matrix.made.get((model, form))
@@ -131,7 +131,7 @@ def _about(matrix: Matrix, model: str) -> list[str]:
             lines.append(f"- {form}: made by {row.conversion}, {_figures(row)}")
         else:
             data = next((audit.datasets.get(model) for audit in matrix.audits if model in audit.datasets), "")
-            lines.append(f"- {form}: the source; {data}")
+            lines.append(f"- {form}: the original; {data}")
     return lines
 
 
@@ -152,7 +152,7 @@ def _word(matrix: Matrix, model: str, one: str, two: str) -> str:
 
 def _figures(row: Row) -> str:
     verdict = row.verdict.value if row.verdict is not None else "not judged"
-    return verdict + figures_of(row.comparison).told(" ({error:.1e}, {max_abs:.1e})")
+    return verdict + figures_of(row.comparison).told(" ({error}, {max_abs})")
 
 
 def _failure(cell: Cell) -> list[str]:

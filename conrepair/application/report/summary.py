@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.application.report.backend_matrix import matrices, matrix_legend, matrix_table
-from conrepair.application.report.figures import figures_of
+from conrepair.application.report.figures import figures_of, in_a_sentence
 from conrepair.application.report.localization.advice import names_of
 from conrepair.application.report.repair.summary import advice_line, conversion_lines, repair_line
 from conrepair.application.report.result import AuditResult, Row
@@ -81,7 +81,17 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
         table.add_row(*(shown[column.title] for column in columns))
     more = len(result.rows) - len(shown_rows)
     left = [Text(f"and {more} more, in result.json", style="dim")] if more else []
-    return Group(table, *left, *_outputs(result), *_matrices(result), *_remarks(result, files=files))
+    return Group(
+        *_headline(result), table, *left, *_outputs(result), *_matrices(result), *_remarks(result, files=files)
+    )
+
+
+def _headline(result: AuditResult) -> Iterator[Text]:
+    """Of two files that were compared, what came of it in a sentence."""
+    row = result.rows[-1] if result.kind == "compare" and result.rows else None
+    if row is not None and row.verdict is not None and (told := in_a_sentence(row.comparison)):
+        yield Text.assemble(_verdict(row), f". {told}")
+        yield Text("")
 
 
 def _outputs(result: AuditResult) -> list[RenderableType]:
@@ -109,8 +119,8 @@ def _matrices(result: AuditResult) -> list[RenderableType]:
 
 
 _AS_WRITTEN = (
-    "ms of ONNX: as the file is written, without ONNX Runtime's optimizations; "
-    "`conrepair execute FILE --backend onnxruntime` times it as deployed"
+    "ms of ONNX files: without ONNX Runtime's optimizations; "
+    "`conrepair execute FILE --backend onnxruntime` measures the time as deployed"
 )
 
 
@@ -129,9 +139,9 @@ _COLUMNS = (
     _Column("run by", 110),
     _Column("precision", 140),
     _Column("verdict"),
-    _Column("top-1 differs", figures="{answers.part}/{answers.of} ({low:.0f}-{high:.0f}%)"),
-    _Column("rel. error", figures="{error:.1e}"),
-    _Column("max abs", 130, "{max_abs:.1e}"),
+    _Column("predictions differ", figures="{answers.part}/{answers.of} ({low:.0f}-{high:.0f} %)"),
+    _Column("error", figures="{error}"),
+    _Column("max abs error", 130, "{max_abs}"),
     _Column("accuracy", 100, "{accuracy.part}/{accuracy.of}"),
     _Column("ms", figures="{milliseconds}"),
 )
@@ -159,7 +169,7 @@ def _verdict(row: Row) -> Text:
 
 
 def row_notes(row: Row) -> list[str]:
-    """What the converter says, and what was done to make the outputs comparable; each once."""
+    """The converter's notes, and what was done to make the outputs comparable; each once."""
     made = row.ran.artifact.provenance if row.ran.artifact else None
     outputs = row.comparison.outputs if row.comparison else ()
     return list(dict.fromkeys([*(made.notes if made else ()), *(note for item in outputs for note in item.notes)]))
@@ -174,7 +184,7 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
         told = _of_row(row, said, tests=result.kind == "compare")
         lines += [Text.assemble(label, words) if isinstance(words, str) else words for words in told]
     for about in dict.fromkeys(result.datasets.values()):
-        lines.append(Text(f"data: {about}", style="dim"))
+        lines.append(Text(f"inputs: {about}", style="dim"))
     if any(_is_timed_as_written(row) for row in result.rows[:_ROWS]):
         lines.append(Text(_AS_WRITTEN, style="dim"))
     place = f". Files: {result.folder}" if files else ""
@@ -202,7 +212,7 @@ def _of_row(row: Row, said: set[str], *, tests: bool) -> Iterator[str | Text]:
     if repaired.result is not None:
         yield repair_line(repaired.result)
     if repaired.verdict is not None and not repaired.verdict.is_right:
-        yield f"the repaired target is {repaired.verdict} on {row.backend}: {repaired.reason}"
+        yield f"the repaired model is {repaired.verdict} on {row.backend}: {repaired.reason}"
     if row.problem is not None:
         if row.problem.explanation:
             yield Text(f"  {row.problem.explanation}")

@@ -13,7 +13,7 @@ from conrepair.application.report.result import AuditResult, Row
 from conrepair.diagnosis.localization.result import Localization, LocatedFault
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.processes.workers import NO_DEVICE
-from conrepair.ground.runtime.words import number, quoted
+from conrepair.ground.runtime.words import number, percent, quoted
 from conrepair.verdicts.evaluate.compare import OutputComparison
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -236,13 +236,13 @@ def _figures(output: OutputComparison, top_k: int) -> dict[str, str]:
     return {
         "output": output.pair.reference,
         "verdict": output.verdict.value,
-        "relative error": number(error.relative_l2),
-        "max abs": number(error.max_abs),
-        "explained by": "" if output.explained is None else str(output.explained),
+        "relative error": percent(error.relative_l2),
+        "max abs error": number(error.max_abs),
+        "accepted by": "" if output.explained is None else str(output.explained),
         "SQNR dB": f"{error.sqnr_db:.1f}",
         "cosine": f"{error.cosine:.6f}",
-        "KL": "" if answers is None else number(answers.kl_divergence),
-        f"top-{top_k} agree": "" if answers is None else f"{answers.overlap:.1%}",
+        "KL divergence": "" if answers is None else number(answers.kl_divergence),
+        f"top-{top_k} agree": "" if answers is None else percent(answers.overlap),
     }
 
 

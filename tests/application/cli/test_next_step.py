@@ -180,7 +180,7 @@ def test_where_nothing_is_wrong_it_is_said_on_what(capsys: pytest.CaptureFixture
     assert main(["repair", "net.onnx", "same.onnx", "-q"]) == 0
     out = capsys.readouterr().out
     assert "nothing to repair: every layer that was compared is within its noise floor" in out
-    assert "on 8 samples (of synthetic: 72 samples, uniform in [-1, 1], seed 0)" in out
+    assert "on 8 samples (of 72 random samples, uniform in [-1, 1], seed 0)" in out
     assert "Not tested: other inputs" in out
 
 
@@ -191,7 +191,7 @@ def test_what_is_right_says_so_in_python() -> None:
         conrepair.localize("net.onnx", "same.onnx", in_process=True),
         conrepair.repair("net.onnx", "same.onnx", in_process=True),
     ):
-        assert "Nothing to do: no layer is faulty on 8 samples (of synthetic" in str(found)
+        assert "Nothing to do: no layer is faulty on 8 samples (of 32 random samples" in str(found)
         assert "Not tested: " in str(found)
 
 

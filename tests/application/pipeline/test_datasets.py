@@ -131,7 +131,7 @@ def test_synthetic(tmp_path: Path) -> None:
     assert (found.kind, found.count) == ("synthetic", 3)
     limits = found.limits
     assert (limits.seed, limits.low, limits.high, limits.integer_high) == (7, 0.0, 2.0, 11)
-    assert found.about == "synthetic: 3 samples, uniform in [0, 2], seed 7"
+    assert found.about == "3 random samples, uniform in [0, 2], seed 7"
     assert resolve(tmp_path, synthetic={}).count == 32
     assert resolve(tmp_path, synthetic={}, limit=4).count == 4
     assert resolve(tmp_path, synthetic={"samples": 3}, limit=4).count == 3
@@ -183,4 +183,4 @@ def test_of_large_models_fewer_inputs_are_drawn(tmp_path: Path) -> None:
     assert times == [1.0, 1.2, 4.0, 28.0]
     assert [datasets.fitting_count(32, item) for item in times] == [32, 24, 8, 4]
     assert datasets.fitting_count(2, 28.0) == datasets.fitting_count(2, 1.0) == 2
-    assert datasets.fewer_in_words(8, 4.0).startswith("8 inputs are drawn: the largest model has 2.0 GB")
+    assert datasets.fewer_in_words(8, 4.0).startswith("8 random samples, since the largest model has 2.0 GB:")

@@ -48,7 +48,7 @@ def test_what_needs_no_conversion_is_said_before_conversions_begin(tmp_path: Pat
     result, said = audited(tmp_path, models)
     first = said.index("convert")
     assert any(line.startswith("same on libraries: equivalent") for line in said[:first])
-    assert any(line.startswith("right on libraries: the specification") for line in said[:first])
+    assert any(line.startswith("right on libraries: the original") for line in said[:first])
     assert [row.verdict for row in result.rows if row.kind == "target"] == [Verdict.EQUIVALENT] * 2
 
 

@@ -70,9 +70,9 @@ def test_a_file_as_source_and_one_that_isnt_there(tmp_path: Path) -> None:
     text = (tmp_path / "matrix.md").read_text()
     assert code == ExitCode.MODEL_LOAD
     assert "40 directions of 2 models: 20 equivalent, 20 not made" in text
-    assert "The source doesn't work: " in text
+    assert "The original doesn't work: " in text
     assert "lost.keras: no such model file" in text
-    assert "- tflite: the source; " in text
+    assert "- tflite: the original; " in text
 
 
 @pytest.mark.parametrize(

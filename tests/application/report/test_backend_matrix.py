@@ -128,7 +128,7 @@ def test_the_console_shows_a_matrix(tmp_path: Path) -> None:
     assert float(first[2].rstrip("*")) == pytest.approx(1 / 3, rel=0.1)
     third = next(line for line in lines if line[:2] == ["3", "tvm-llvm-O3-pi"])
     assert third[2:4] == [f"1/{SAMPLES}"] * 2
-    assert "Mann-Whitney, corrected by Holm for 3 pairs, 5%" in text
+    assert "Mann-Whitney, corrected by Holm for 3 pairs, 5 %" in text
     assert "too few batches" not in text
 
 

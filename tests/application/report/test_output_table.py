@@ -57,10 +57,10 @@ def test_every_report_has_a_row_for_each_output(compared: tuple[Compared, Path])
     found, folder = compared
     titles, scores, number = output_table(found.run.rows, found.run)
     assert titles == (
-        *("output", "verdict", "relative error", "max abs", "explained by"),
-        *("SQNR dB", "cosine", "KL", "top-5 agree", "spread"),
+        *("output", "verdict", "relative error", "max abs error", "accepted by"),
+        *("SQNR dB", "cosine", "KL divergence", "top-5 agree", "spread"),
     )
-    assert (scores[0], scores[5], scores[8], scores[9]) == ("scores", "inf", "100.0%", "")
+    assert (scores[0], scores[5], scores[8], scores[9]) == ("scores", "inf", "100 %", "")
     assert (number[0], number[7], number[8]) == ("number", "", "")
     texts = {
         name: (folder / name).read_text() for name in ("summary.txt", "summary.md", "report.html", "result.json")

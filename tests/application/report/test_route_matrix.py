@@ -64,7 +64,7 @@ def test_all_good() -> None:
     result = matrix(good_cells("net"))
     text = matrix_markdown(result)
     assert "20 directions of 1 models: 20 equivalent. 122 s." in text
-    assert "- torch: the source; 8 samples" in text
+    assert "- torch: the original; 8 samples" in text
     assert "- keras: made by to-keras, noise" in text
     assert "| **torch** | - | equivalent | equivalent | equivalent | equivalent |" in text
     assert "## Failures" not in text
@@ -113,7 +113,7 @@ def test_a_source_that_doesnt_load_is_in_the_matrix_with_its_reason() -> None:
     result = matrix(cells, {("lost", ""): row("lost", "", None, problem)})
     text = matrix_markdown(result)
     assert "20 directions of 1 models: 20 not made" in text
-    assert "## lost\n\nThe source doesn't work: lost.keras: no such model file." in text
+    assert "## lost\n\nThe original doesn't work: lost.keras: no such model file." in text
     assert "| **torch** |" not in text
     assert "## Failures" not in text
     assert result.exit_code == ExitCode.MODEL_LOAD

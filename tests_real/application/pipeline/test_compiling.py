@@ -60,7 +60,7 @@ def test_an_audit_compares_settings_with_the_library(tmp_path: Path) -> None:
     )
     rows = {(row.model, row.backend): row for row in result.rows}
     assert set(rows) == {(name, label) for name in ("net", "odd") for label in ("libraries", "tvm-llvm-O0", "best")}
-    assert rows["net", "libraries"].reason == "the specification"
+    assert rows["net", "libraries"].reason == "the original"
     for label in ("tvm-llvm-O0", "best"):
         row = rows["net", label]
         assert row.verdict is not None

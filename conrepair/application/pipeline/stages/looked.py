@@ -146,7 +146,7 @@ def _by_first_inputs(state: RunState) -> Looked | None:
         return None
     count = max(subject.dataset.count for subject in state.subjects if subject.dataset is not None)
     words = (
-        f"the first {few} of {count} inputs say enough, so the others weren't run: --samples {count} runs them all"
+        f"the first {few} of {count} samples show that it differs, so no others were run: --samples {count} runs all"
     )
     found = _looked(state, executed, rows, pairs)
     return dataclasses.replace(found, notes=(*found.notes, words))

@@ -281,7 +281,7 @@ def _by_rounding(before: tuple[float, float], after: tuple[float, float]) -> Sor
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[Any, Any], Sort]], ...] = (
-    ("answers that differ", "{answers}", lambda one, two: _by_chance(one.answers, two.answers, more=Sort.WORSE)),
-    ("answered rightly", "{accuracy}", lambda one, two: _by_chance(one.accuracy, two.accuracy, more=Sort.BETTER)),
+    ("predictions that differ", "{answers}", lambda one, two: _by_chance(one.answers, two.answers, more=Sort.WORSE)),
+    ("right predictions", "{accuracy}", lambda one, two: _by_chance(one.accuracy, two.accuracy, more=Sort.BETTER)),
     ("relative error", "{error}", lambda one, two: _by_rounding((one.error, one.floor), (two.error, two.floor))),
 )

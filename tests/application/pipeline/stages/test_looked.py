@@ -61,7 +61,9 @@ def test_the_first_inputs_say_what_is_wrong_by_far(source: str, wrong: str) -> N
     assert row.verdict == conrepair.compare(source, wrong, in_process=True).verdict == FAULTY
     assert row.comparison is not None
     assert row.comparison.outputs[0].error.relative_l2 == pytest.approx(0.5)
-    assert any("the first 4 of 32 inputs say enough" in note and "--samples 32" in note for note in found.notes)
+    assert any(
+        "the first 4 of 32 samples show that it differs" in note and "--samples 32" in note for note in found.notes
+    )
 
 
 @pytest.mark.parametrize("more", [{"shown": True}, {"samples": 32}, {"metrics": ["mean"]}])
@@ -71,7 +73,7 @@ def test_all_run_where_somebody_wants_to_know(source: str, wrong: str, more: dic
         more = {"metrics": [f"{tmp_path / 'own.py'}:mean"], "trust": True}
     found = _compared(source, wrong, **more)
     assert _counts(found) == {32}
-    assert not any("say enough" in note for note in found.notes)
+    assert not any("show that it differs" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_a_figure_is_another_one_beyond_chance(before: tuple[int, int], after: t
     rows = [told_runs.row("net", Verdict.NOISE, ran=Ran(accuracy=right)) for right in (before, after)]
     (change,) = changes_between(*map(told_runs.audit, rows)).rows
     assert change.sort is sort
-    assert [(item.what, item.sort) for item in change.details] == [("answered rightly", sort)]
+    assert [(item.what, item.sort) for item in change.details] == [("right predictions", sort)]
 
 
 def test_one_target_is_held_against_one_whatever_it_is_called() -> None:
