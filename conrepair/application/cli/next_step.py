@@ -52,7 +52,7 @@ def after_conversion(row: Row, options: argparse.Namespace, output: Path) -> tup
     """
     files, more = (options.model, output), fed(invoked())
     if not options.check:
-        return (pair_step("compare", files, "compares both models' predictions", *more),)
+        return (pair_step("compare", files, "compares the outputs of both models", *more),)
     if row.verdict is None or row.problem is not None:
         return ()
     if row.localized.problem is not None:
@@ -61,5 +61,5 @@ def after_conversion(row: Row, options: argparse.Namespace, output: Path) -> tup
         if options.data is None:
             count = str(8 * (options.samples or Convert.drawn))
             return (pair_step("compare", files, "compares them on more inputs", *more, "--samples", count),)
-        return (pair_step("inspect", [output], "lists what the file consists of"),)
+        return (pair_step("inspect", [output], "lists its operators and weights"),)
     return differing(row.verdict, files, more)

@@ -74,12 +74,12 @@ def differing(verdict: Verdict, files: Sequence[str | Path], more: Sequence[str]
         more: Options that say what they're fed.
     """
     recorded, few = any(Path(file).suffix in _RECORDED for file in files), verdict is Verdict.QUANTIZED
-    why = "that lose most" if few else "at fault, by recorded tensors, too" if recorded else "at fault"
-    layers = pair_step("localize", files, f"names the layers {why}", *more)
+    why = "the faulty layers, as far as tensors between them were saved, too" if recorded else "the faulty layers"
+    layers = pair_step("localize", files, f"names {'the layers that lose most' if few else why}", *more)
     if few:
-        return Step("nothing, if this quantization is what was wanted"), layers
+        return Step("nothing to do if this quantization was wanted"), layers
     if verdict is Verdict.UNDECIDED:
-        return layers, Step("other inputs (--seed, or your own with --data) may decide")
+        return layers, Step("other inputs (--seed) or your own (--data) may tell")
     return (layers,) if recorded else (layers, pair_step("repair", files, "fixes the file", *more))
 
 
@@ -114,7 +114,7 @@ def _of_pair(row: Row, result: AuditResult) -> tuple[Step, ...]:
     if (source is not row and source.problem is not None) or not named or row.where in result.known:
         return ()
     if row.verdict is Verdict.UNDEPLOYABLE:
-        return _anew(row, files)
+        return _again(row, files)
     if (problem := row.problem or row.localized.problem or row.repaired.problem) is not None:
         return (Step(shortened(problem.explanation or problem.message, _WORDS)),)
     if result.kind == "repair" and row.repaired.result is not None:
@@ -130,15 +130,15 @@ def _of_outputs(row: Row, files: Sequence[str], more: Sequence[str], *, data: bo
     if row.verdict is None:
         return ()
     if row.is_static:
-        runs = pair_step("compare", files, "runs both models, which tells whether their outputs differ", *more)
+        runs = pair_step("compare", files, "runs both models and tells whether their outputs differ", *more)
         return () if row.verdict is Verdict.EQUIVALENT else (runs,)
     if row.proof:
-        return (Step(f"{row.proof}; no input can show more than rounding error"),)
+        return (Step(f"nothing to do: {row.proof}. No input can give a difference beyond rounding"),)
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
-        compared = "" if data else "; inputs of your own (--data) may show what drawn ones don't"
+        compared = "" if data else "; your own inputs (--data) may show what random ones don't"
         arithmetic = "" if row.comparison is None else row.comparison.arithmetic
-        told = f"what differs is what {arithmetic} makes" if arithmetic else ""
-        return (Step(f"{told or 'no difference beyond rounding error on these inputs'}{compared}"),)
+        told = f"the difference is what {arithmetic} arithmetic causes" if arithmetic else ""
+        return (Step(f"nothing to do: {told or 'no difference beyond rounding on these inputs'}{compared}"),)
     if random:
         return (pair_step("localize", files, "names what differs between the files", *more),)
     return differing(row.verdict, files, more)
@@ -159,7 +159,7 @@ def _after_repair(row: Row, result: AuditResult, files: Sequence[str], more: lis
     if done.recipe is not None:
         more = [*more, "--target-recipe", typed(result.folder / RECIPE)]
     if not done.mended:
-        return (pair_step("localize", model, "shows what is left", *more),)
+        return (pair_step("localize", model, "names the faults that are left", *more),)
     where, seed = "the same data", result.config.get("seed")
     if result.config.get("data") is None and isinstance(seed, int):
         where, more = "other inputs", [*_unseeded(more), "--seed", str(seed + 1)]
@@ -182,19 +182,19 @@ def _of_target(row: Row, result: AuditResult) -> tuple[Step, ...]:
         return ()
     if (found := row.localized.result) is not None and found.faults:
         return (pair_step("repair", files, f"fixes {row.label}"),)
-    return (pair_step("localize", files, f"names the layers at fault of {row.label}"),)
+    return (pair_step("localize", files, f"names the faulty layers of {row.label}"),)
 
 
-def _anew(row: Row, files: Sequence[str]) -> tuple[Step, ...]:
+def _again(row: Row, files: Sequence[str]) -> tuple[Step, ...]:
     """For a file that doesn't load."""
     source, target = map(Path, files)
     if target.suffix in _RECORDED:
         return ()
     framework, original = (BY_SUFFIX.get(path.suffix.lower(), "") for path in (target, source))
     if not framework:
-        return (Step("make the converted model anew: one that doesn't load can't be looked into"),)
+        return (Step("make the converted model again: one that doesn't load can't be examined"),)
     if framework == original:
-        return (Step("convert the original anew: this file doesn't load"),)
-    other = f"{target.stem}-anew{target.suffix}"
+        return (Step("convert the original again: this file doesn't load"),)
+    other = f"{target.stem}-again{target.suffix}"
     words = shlex.join(["conrepair", "convert", typed(source), "--to", framework, "-o", other])
-    return (Step("converts the original anew: this file doesn't load", words),)
+    return (Step("converts the original again: this file doesn't load", words),)

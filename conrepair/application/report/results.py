@@ -472,5 +472,5 @@ def _refused(problem: Problem, known: RepairedTarget, folder: Path) -> Conrepair
     """Why a target can't be repaired, and what was written of what is known."""
     kept = f"written: {folder}"
     if name := made_anew(known.advice):
-        kept += f", with {name}: converted anew, no layer is at fault in it"
+        kept += f", with {name}: converted again; no layer of it is faulty"
     return dataclasses.replace(problem, explanation="\n".join(filter(None, (problem.explanation, kept)))).as_error()

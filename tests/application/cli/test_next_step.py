@@ -65,9 +65,9 @@ def test_the_table_has_no_empty_columns_and_no_source_that_is_none(capsys: pytes
     assert "conversion" not in head
     assert "ms" not in head.split()  # one batch: its time has the preparations in it
     assert not any("source)" in line or "/source" in line for line in lines)
-    assert any(line.startswith("next: proven by the files: all ") for line in lines)
+    assert any(line.startswith("next: nothing to do: proven by the files: all ") for line in lines)
     assert compare("net.onnx", "other.onnx", "--batch-size", "8") == 0
-    assert "ms" in capsys.readouterr().out.splitlines()[0].split()
+    assert "ms" in capsys.readouterr().out.splitlines()[2].split()
 
 
 def test_what_does_not_load_is_made_anew(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +75,7 @@ def test_what_does_not_load_is_made_anew(capsys: pytest.CaptureFixture[str]) -> 
     Path("other.tflite").write_bytes(b"1234")
     assert compare("net.onnx", "other.tflite") == 3
     told = capsys.readouterr().out.partition("next: ")[2]
-    assert "`conrepair convert net.onnx --to tflite -o other-anew.tflite`" in " ".join(told.split())
+    assert "`conrepair convert net.onnx --to tflite -o other-again.tflite`" in " ".join(told.split())
 
 
 def told_by(capsys: pytest.CaptureFixture[str]) -> str:
@@ -191,7 +191,7 @@ def test_what_is_right_says_so_in_python() -> None:
         conrepair.localize("net.onnx", "same.onnx", in_process=True),
         conrepair.repair("net.onnx", "same.onnx", in_process=True),
     ):
-        assert "Nothing to do: no layer is faulty on 8 samples (of 32 random samples" in str(found)
+        assert "Nothing to do: no layer is faulty on 8 samples (of " in str(found)
         assert "Not tested: " in str(found)
 
 
@@ -229,7 +229,7 @@ def test_a_build_is_no_model_file() -> None:
     assert first.command == "conrepair localize net.onnx built --data d.npz --input x=4:float32"
     (only,) = next_steps(result(Verdict.UNDEPLOYABLE, target="built"))
     assert not only.command
-    assert only.why.startswith("make the converted model anew")
+    assert only.why.startswith("make the converted model again")
 
 
 @pytest.mark.parametrize("verdict", Verdict)
@@ -260,7 +260,7 @@ def test_json_and_the_page_say_what_the_console_says(capsys: pytest.CaptureFixtu
     (folder,) = Path("out").iterdir()
     assert json.loads((folder / "result.json").read_text(encoding="utf-8"))["next"] == steps
     summary = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "Names the layers at fault&#58; <code>conrepair localize net.onnx other.onnx</code>" in summary
+    assert "Names the faulty layers&#58; <code>conrepair localize net.onnx other.onnx</code>" in summary
     assert main(["localize", "net.onnx", "other.onnx", "-q", "-f", "json"]) == 1
     (step,) = json.loads(capsys.readouterr().out)["next"]
     assert step["command"] == "conrepair repair net.onnx other.onnx"

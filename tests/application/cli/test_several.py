@@ -55,8 +55,8 @@ def test_each_target_is_repaired_in_a_folder_of_its_name() -> None:
     [
         (["localize", "right.onnx", "same.onnx", "wrong.onnx", "--intermediate", "same.onnx"], "several targets"),
         (["repair", "right.onnx", "same.onnx", "wrong.onnx", "--apply", "same.onnx"], "--apply edits one model"),
-        (["repair", "right.onnx", "same.onnx", "same.onnx"], "two targets would be written to"),
-        (["repair", "right.onnx"], "name the source and the target"),
+        (["repair", "right.onnx", "same.onnx", "same.onnx"], "two repaired models would be written to"),
+        (["repair", "right.onnx"], "repair takes two models, ORIGINAL and CONVERTED"),
     ],
 )
 def test_what_can_not_be_meant_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

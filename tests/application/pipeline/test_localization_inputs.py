@@ -165,6 +165,6 @@ def test_the_command_ranks_layers_on_request(room: Path, capsys: pytest.CaptureF
     ranking = localization_in(room / "ranked")["suspiciousness"]
     assert ranking["shortage"] is None, (ranking["similar"], ranking["dissimilar"])
     assert {layer["target_layer"] for layer in ranking["layers"]} == {"a", "b", "c", "d", "e", "f", "y"}
-    assert "suspicious: where answers differ" in " ".join(capsys.readouterr().out.split())
+    assert "Layers that differ most where predictions differ" in " ".join(capsys.readouterr().out.split())
     assert (room / "ranked" / "ranking.csv").is_file()
     assert "It ranks, it doesn't convict" in " ".join((room / "ranked" / "report.html").read_text().split())

@@ -29,7 +29,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
 def test_what_else_is_wrong_is_found_behind_it(capsys: pytest.CaptureFixture[str]) -> None:
     batched(Path("target.onnx"), factor=1.4, second=[4, 2, 3])
     assert main(["repair", "right.onnx", "target.onnx", "-q", "-o", "out"]) == 0
-    assert "repaired: 2 found, 0 left" in said(capsys)
+    assert "repaired: 2 faults found, 0 left" in said(capsys)
     patch, sha256 = read_patch(Path("out") / PATCH)
     patch.apply(Model("onnx", str(Path("target.onnx").absolute()), sha256), Path(), "again")
     for repaired in ("out/repaired.onnx", "again.onnx"):

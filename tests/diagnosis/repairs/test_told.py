@@ -64,4 +64,4 @@ def test_each_fault_that_is_repaired_is_counted(pooling: str, exchanged: bool, t
     count = (pooling == "MaxPool") + exchanged
     assert result.found == count, (result.before.faults, result.edits)
     assert len(result.edits) == count
-    assert repair_line(result).startswith(f"repaired: {count} found, 0 left")
+    assert repair_line(result).startswith(f"repaired: {count} {'fault' if count == 1 else 'faults'} found, 0 left")

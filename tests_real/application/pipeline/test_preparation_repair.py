@@ -65,8 +65,8 @@ def test_a_wrong_recipe_alone_is_repaired_without_a_copy_of_the_model(
     assert (unseen["samples"], unseen["error"], unseen["top1_differing"]) == (PHOTOS - 8, 0.0, 0)
     assert unseen["right"] is None  # no photo has a label
     shown = capsys.readouterr().out
-    assert "right by another recipe: 1 found, 0 left" in shown
-    assert "no model was written: the target's file stays as it came, inputs are to be prepared" in shown
+    assert "fixed by another preprocessing: 1 fault found, 0 left" in shown
+    assert "no model was written: the converted file stays as it is; preprocess its inputs" in shown
     assert "photos are prepared otherwise" in shown
     (edit,) = document["edits"]
     assert "(x / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225] instead of x / 127.5 - 1" in edit
@@ -115,7 +115,7 @@ def test_a_recipe_that_operators_cannot_say_stays_one(room: Path, capsys: pytest
     assert document["model"] is None
     assert document["recipe"] is not None
     assert "cut or scaled otherwise" in document["not_baked"]
-    assert "the recipe isn't in the model" in capsys.readouterr().out
+    assert "the preprocessing couldn't be built into the model" in capsys.readouterr().out
 
 
 def test_a_recipe_that_is_not_the_sources_is_searched(room: Path) -> None:
@@ -176,7 +176,7 @@ def test_what_is_wrong_in_the_file_is_repaired_in_the_file(
     assert not any("put behind `image`" in edit for edit in document["edits"])
     assert document["unseen_after"]["error"] < 1e-5
     shown = capsys.readouterr().out
-    assert "repaired: 1 found, 0 left" in shown
+    assert "repaired: 1 fault found, 0 left" in shown
     assert "recipe" not in shown.partition("next: ")[0]
     operators = [node.op_type for node in onnx.load(room / "out" / "repaired.onnx").graph.node]
     assert not {"Gather", "Sub", "Div"} & set(operators)

@@ -268,7 +268,7 @@ def test_a_kernel_that_loses_digits_gets_a_stable_form(tmp_path: Path, capsys: p
     asked = ["-q", "--data", str(data), "--samples", "12", "-o"]
     assert main(["repair", str(path), str(build), *asked, str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "repaired: 1 found, 0 left" in printed
+    assert "repaired: 1 fault found, 0 left" in printed
     assert "a stable form of `y`" in printed
     options = options_of(str(out / "repaired"))
     assert options == {**options_of(str(build)), "stable": ["y"]}
@@ -317,7 +317,7 @@ def test_a_build_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         build = compiled.built(model, tmp_path / "build", "O3")
     assert main(["repair", model.path, str(build), "-q", "--samples", "12", "-o", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "repaired: 1 found, 0 left" in printed
+    assert "repaired: 1 fault found, 0 left" in printed
     assert "on 4 samples" in printed
     assert "built again, with nothing changed" in printed
     assert options_of(str(out / "repaired")) == options_of(str(build))

@@ -173,5 +173,5 @@ def test_what_no_output_shows_is_noted_and_left(
     assert main(["repair", "-q", *files, "-o", str(tmp_path / "out"), "--advice", "0"]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert "nothing to repair" in words
-    assert "noted, and left as it is: zero points above the lowest value" in words
+    assert "note: zero points above the lowest value" in words
     assert not (tmp_path / "out").exists()

@@ -62,7 +62,7 @@ def _apply_to_model(path: Path, model: Model, folder: Path, seconds: float, *, q
     patch, target_hash = read_patch(path)
     converted = path.with_name(CONVERTED)
     if model.sha256 != target_hash and converted.is_file():
-        raise UsageError(f"the patch is for {converted}, which a target was converted to; name that.")
+        raise UsageError(f"the patch applies to {converted}, not to {model.path}. Name that file.")
     payload = {"patch": path.absolute(), "model": model}
     needs = framework_needs(model.framework)
     output = run_output(folder, "repair")

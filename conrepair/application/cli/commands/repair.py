@@ -27,14 +27,14 @@ def repair(options: argparse.Namespace) -> int:
     """Repair each target, or make the edits of a patch again.
 
     Returns:
-        The exit code: 0 where the result is the source's equal, 1 where something is left, 130 where the search was
+        The exit code: 0 where the result computes what the original does, 1 where not, 130 where the search was
         ended by Ctrl-C.
 
     Raises:
         ConrepairError: if a file can't be loaded or edited.
     """
     if options.apply is not None and len(options.targets) > 1:
-        raise UsageError("--apply edits one model: name it, and the source if it's to be compared.")
+        raise UsageError("--apply edits one model: name it, and for a build the original, too.")
     if options.output is None:
         _check_apart(options.targets)
     return each_target(options, _repair if options.apply is None else _apply)
@@ -49,7 +49,7 @@ def _check_apart(targets: Sequence[str]) -> None:
     folders = [repair_folder(None, Path(target)) for target in targets]
     for folder in folders:
         if folders.count(folder) > 1:
-            raise UsageError(f"two targets would be written to {folder}. Name a folder for all of them (-o).")
+            raise UsageError(f"two repaired models would be written to {folder}. Name a folder for all of them (-o).")
 
 
 def _apply(options: argparse.Namespace) -> int:
@@ -60,7 +60,7 @@ def _apply(options: argparse.Namespace) -> int:
 
 def _repair(options: argparse.Namespace) -> int:
     if options.target is None:
-        raise UsageError("name the source and the target; only with --apply one model is enough.")
+        raise UsageError("repair takes two models, ORIGINAL and CONVERTED; one is enough only with --apply.")
     done, written = repaired(options)
     tell(done.run, options.format, written)
     if options.format != "json":

@@ -17,7 +17,7 @@ from conrepair.diagnosis.repairs.conversion.result import Mending, Stop
 from conrepair.diagnosis.repairs.outcomes import CONVERTED, PATCH, RECIPE, Advice, Agreement, Delivery
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.formats.models.identity import model_files
-from conrepair.ground.runtime.words import number, quoted, shortened
+from conrepair.ground.runtime.words import percent, quoted, shortened
 
 # What was done about a conversion that failed, in words.
 
@@ -39,11 +39,11 @@ def conversion_lines(done: Mending) -> list[str]:
     if done.hindered:
         return [*lines, f"not repaired: other ways can't be tried: {done.hindered}"]
     ways = f"{len(done.tried)} other ways were tried" if done.tried else "there is no other way to try"
-    lines.append(f"not repaired: {ways}" + ("" if done.in_time else "; the time was up before all were"))
+    lines.append(f"not repaired: {ways}" + ("" if done.in_time else "; the time was up before all were tried"))
     unproven = [item.outcome for item in done.tried if item.outcome.startswith(NOT_COMPARED)]
     if unproven:
         reason = shortened(unproven[0].removeprefix(f"{NOT_COMPARED}: "), _REASON)
-        lines.append(f"{len(unproven)} of them convert, but nothing says that they do so rightly: {reason}")
+        lines.append(f"{len(unproven)} of them convert, but their outputs couldn't be compared: {reason}")
     return lines
 
 
@@ -56,7 +56,7 @@ def _stop(stop: Stop) -> str:
     ]
     listing = ", ".join(pairs[:_NODES]) + (f" and {len(pairs) - _NODES} more" if len(pairs) > _NODES else "")
     least = "" if stop.exact else "at most "
-    size = f"{least}{len(pairs)} of {stop.of} nodes, {stop.tries} tries in {stop.seconds:.1f} s"
+    size = f"{least}{len(pairs)} of {stop.of} nodes, found by {stop.tries} tries in {stop.seconds:.1f} s"
     return f"{stop.converter} stops at {listing} ({size}): {error}"
 
 
@@ -93,13 +93,17 @@ def repair_line(result: RepairResult) -> str:
     edits = "; ".join(quoted(edit, names=names) for edit in result.edits[:_REASONS])
     more = f"; and {len(result.edits) - _REASONS} more edits" if len(result.edits) > _REASONS else ""
     why = "".join(f" ({reason})" for reason in why_left(result)[:1] if not edits)
-    line = f"{_outcome(result)[0]}: {found} found, {left} left{f': {edits}{more}' if edits else why}"
+    line = f"{_outcome(result)[0]}: {_faults_found(found)}, {left} left{f': {edits}{more}' if edits else why}"
     return f"{line}; {_delivered(result.delivery)}" if result.delivery is not None else line
 
 
 def _delivered(delivery: Delivery) -> str:
-    """In which format a repair is, and why in none of the target's own."""
-    return f"delivered as ONNX ({delivery.route}), since the target can't be edited so: {_reason(delivery.reason)}"
+    """In which format a repair is, and why not in the target's own."""
+    return f"delivered as ONNX ({delivery.route}), as the converted file can't be edited: {_reason(delivery.reason)}"
+
+
+def _faults_found(count: int) -> str:
+    return f"{count} {'fault' if count == 1 else 'faults'} found"
 
 
 def print_repair(result: RepairResult, console: Console, folder: Path | None, advice: Sequence[Advice] = ()) -> None:
@@ -118,45 +122,45 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
 def _untouched(found: Localization) -> Iterator[Text]:
     yield _led("nothing to repair", f": {quoted(found.reason)}", "bold green")
     for fault in found.latent[:_MOST]:
-        yield Text(f"no input shows it, and --latent fixes it: {quoted(fault.words, names=names_of_fault(fault))}")
+        words = quoted(fault.words, names=names_of_fault(fault))
+        yield Text(f"not triggered by these inputs (--latent fixes it): {words}")
 
 
 def _lines(result: RepairResult, folder: Path | None, advice: Sequence[Advice]) -> Iterator[Text]:
     names, (word, style) = names_of(result.before), _outcome(result)
-    counts = f": {result.found} found, {len(result.after.faults)} left, {result.tried} candidates tried"
+    counts = f": {_faults_found(result.found)}, {len(result.after.faults)} left; edits tried: {result.tried}"
     yield _led(word, counts, style)
     yield from _faults("found: ", result.before)
-    front = "one beside it, which is repaired by: " if result.before.faults else ""
+    front = "a fault beside it, repaired by: " if result.before.faults else ""
     for words in result.beside[:_MOST]:
         yield _led("found: ", f"{front}{quoted(words, names=names)}")
     for edit in result.edits[:_MOST]:
-        yield Text(f"  {quoted(edit, names=names)}")
+        yield Text(f"  edit: {quoted(edit, names=names)}")
     if len(result.edits) > _MOST:
         yield Text(f"  and {len(result.edits) - _MOST} more edits", style="dim")
     if line := _of_one_edit(result):
         yield Text(f"  {line}")
     if (delivery := result.delivery) is not None:
-        why = f"(converted by {delivery.route}), since the target can't be edited so: {_reason(delivery.reason)}"
-        came = f"as it came it's {CONVERTED}, which {PATCH} is for"
-        yield _led("delivered as ONNX", f" {why}; {came}", "bold yellow")
+        yield _led(_delivered(delivery), f"; {CONVERTED} is it without the repair, and {PATCH} applies to that")
     if result.recipe is not None:
         yield _of_recipe(result)
     if result.not_baked is not None:
-        yield _led("the recipe isn't in the model: ", _reason(result.not_baked), "bold yellow")
+        yield _led("the preprocessing couldn't be built into the model: ", _reason(result.not_baked), "bold yellow")
     before, now = agreement_words(result.unseen_before), agreement_words(result.unseen_after)
-    yield Text(f"on {result.unseen_after.samples} samples: {before} before, {now} now")
+    yield Text(f"On {result.unseen_after.samples} samples that the repair didn't use: before: {before}; now: {now}.")
     if (stored := result.storage) is not None:
-        grown = stored.bytes / stored.bytes_before - 1
-        quantized = f"{stored.quantized} of {stored.quantized_before} quantized weights are quantized now; "
-        size = f"the file has {stored.bytes:,} bytes ({grown:+.1%})"
-        yield Text((quantized if stored.quantized_before else "") + size)
+        grown = percent(abs(stored.bytes / stored.bytes_before - 1))
+        than = f"{grown} {'more' if stored.bytes > stored.bytes_before else 'fewer'} than before"
+        size = f"The file has {stored.bytes:,} bytes, {than if stored.bytes != stored.bytes_before else 'as before'}."
+        quantized = f" {stored.quantized} of {stored.quantized_before} quantized weights are still quantized."
+        yield Text(size + (quantized if stored.quantized_before else ""))
     yield from _faults("left: ", result.after)
     for line in why_left(result):
         yield Text(f"  {line}")
     if result.interrupted:
         yield Text("interrupted; the same command goes on with the search", style="yellow")
     elif not result.in_time:
-        yield Text("the time was up before the search ended; --seconds gives it more", style="yellow")
+        yield Text("the time was up before the search ended: give it more (--seconds)", style="yellow")
     if line := advice_line(advice):
         yield _led("advice: ", line)
     if folder is not None:
@@ -181,7 +185,7 @@ def print_untouched(found: Localization, problem: Problem | None, console: Conso
     word = "nothing to repair" if found.is_right else found.verdict.value
     console.print(f"{word}: {found.reason}")
     for note in found.notes:
-        console.print(f"noted, and left as it is: {note}")
+        console.print(f"note: {note}")
 
 
 def _of_one_edit(result: RepairResult) -> str:
@@ -192,15 +196,15 @@ def _of_one_edit(result: RepairResult) -> str:
     """
     if not result.mended or len(result.edits) != 1 or result.places < _SEVERAL or result.recipe is not None:
         return ""
-    return f"this one edit makes all {result.places} places right: what was found at them needs no fix of its own"
+    return f"this one edit makes all {result.places} layers right; nothing else needs to be fixed"
 
 
 def _of_recipe(result: RepairResult) -> Text:
-    """That inputs are to be prepared otherwise, and whether the file is changed besides."""
-    words = f"inputs are to be prepared as {RECIPE} says (--target-recipe {RECIPE})"
+    """That inputs are to be preprocessed otherwise, and whether the file is changed besides."""
+    words = f"preprocess its inputs by {RECIPE} (--target-recipe {RECIPE})"
     if result.model is not None:
-        return Text(f"for the repaired model {words}")
-    return _led("no model was written", f": the target's file stays as it came, {words}", "bold yellow")
+        return Text(f"the repaired model: {words}")
+    return _led("no model was written", f": the converted file stays as it is; {words}", "bold yellow")
 
 
 def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
@@ -210,7 +214,7 @@ def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
         names.append(RECIPE)
     anew = None if result.mended else made_anew(advice)
     if anew is not None:
-        names.append(f"{anew} (converted anew, no layer is at fault in it)")
+        names.append(f"{anew} (converted again; no layer of it is faulty)")
     return ", ".join([*names, DOCUMENT])
 
 
@@ -226,22 +230,22 @@ def why_left(result: RepairResult) -> list[str]:
         return [result.undone]
     if result.after.is_right:
         return [
-            f"no layer is at fault on {result.after.samples} samples, but on {result.unseen_after.samples} others "
-            f"outputs differ by {number(result.unseen_after.error)}: look at more, or at your own (--data)"
+            f"no layer is faulty on {result.after.samples} samples, but on {result.unseen_after.samples} others "
+            f"outputs are off by {percent(result.unseen_after.error)}: try more (--samples) or your own (--data)"
         ]
     if not result.after.is_right and not result.after.faults:
         return [f"{result.after.verdict.value}: {quoted(result.after.reason)}"]
-    refused = [f"the format can't: {_reason(reason)}" for reason in result.refused[:_REASONS]]
-    refused += [f"candidates that failed: {_reason(reason)}" for reason in result.failed[:_REASONS]]
+    refused = [f"the file format doesn't allow it: {_reason(reason)}" for reason in result.refused[:_REASONS]]
+    refused += [f"an edit failed: {_reason(reason)}" for reason in result.failed[:_REASONS]]
     if refused or result.interrupted or not result.in_time:
         return refused
-    return ["no edit that was tried makes it right" if result.tried else "no edit is known that could make it right"]
+    return ["none of the edits tried makes it right" if result.tried else "no edit is known for this fault"]
 
 
 def _outcome(result: RepairResult) -> tuple[str, str]:
     """In a word, and its style."""
     if result.mended and result.model is None and result.recipe is not None:
-        return "right by another recipe", "bold yellow"
+        return "fixed by another preprocessing", "bold yellow"
     if result.mended:
         return "repaired", "bold green"
     return ("partly repaired", "bold yellow") if result.edits else ("not repaired", "bold red")
@@ -262,16 +266,16 @@ def _reason(text: str) -> str:
 
 
 def agreement_words(agreement: Agreement) -> str:
-    """How a target answers on samples that took no part in its repair, in words.
+    """How far two models agree on samples that took no part in a repair, in words.
 
     Args:
-        agreement: With its source.
+        agreement: Of the original and the converted model.
     """
     if not agreement.samples:
         return "none could be compared"
-    error = f"outputs differ by {number(agreement.error)}"
+    told = [f"outputs off by {percent(agreement.error)}" if agreement.error else "outputs the same"]
+    if (differing := agreement.top1_differing) is not None:
+        told[:0] = [f"{differing} of {agreement.samples} predictions differ" if differing else "predictions the same"]
     if agreement.right is not None:
-        error += f"; {agreement.right} of {agreement.labelled} are right"
-    if agreement.top1_differing is None:
-        return error
-    return f"{agreement.top1_differing} answers differ ({error})"
+        told.append(f"{agreement.right} of {agreement.labelled} predictions right")
+    return ", ".join(told)

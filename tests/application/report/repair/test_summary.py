@@ -72,22 +72,22 @@ def shown(result: RepairResult) -> str:
 
 def test_a_repair_on_one_screen() -> None:
     text = shown(REPAIRED)
-    assert "repaired: 1 found, 0 left, 1 candidates tried" in text
+    assert "repaired: 1 fault found, 0 left; edits tried: 1" in text
     assert "found: parameters at conv: the weights are scaled by 1.5" in text
-    assert "12 answers differ (outputs differ by 0.4; 9 of 20 are right) before" in text
-    assert "0 answers differ (outputs differ by 2e-06; 18 of 20 are right) now" in text
-    assert "the file has 1,010 bytes (+1.0%)" in text
+    assert "before: 12 of 64 predictions differ, outputs off by 40 %, 9 of 20 predictions right; now: " in text
+    assert "now: predictions the same, outputs off by 0.00020 %, 18 of 20 predictions right." in text
+    assert "The file has 1,010 bytes, 1.0 % more than before." in text
     assert "quantized" not in text
     assert "left" not in text.replace("0 left", "")
-    assert repair_line(REPAIRED) == "repaired: 1 found, 0 left: the weight of `conv` is the source's"
+    assert repair_line(REPAIRED) == "repaired: 1 fault found, 0 left: the weight of `conv` is the source's"
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "no edit that was tried makes it right"),
-        ({"tried": 0}, "no edit is known that could make it right"),
-        ({"refused": ("conv can't be removed",)}, "the format can't: conv can't be removed"),
+        ({}, "none of the edits tried makes it right"),
+        ({"tried": 0}, "no edit is known for this fault"),
+        ({"refused": ("conv can't be removed",)}, "the file format doesn't allow it: conv can't be removed"),
         ({"in_time": False}, "the time was up"),
         (
             {"undone": "undone: outputs differ by 2 on other samples, 1 before"},
@@ -97,7 +97,7 @@ def test_a_repair_on_one_screen() -> None:
 )
 def test_why_something_is_left(changes: dict[str, object], words: str) -> None:
     text = shown(dataclasses.replace(REPAIRED, after=FAULTY, edits=(), **changes))  # type: ignore[arg-type]
-    assert "not repaired: 1 found, 1 left" in text
+    assert "not repaired: 1 fault found, 1 left" in text
     assert "left: parameters at conv" in text
     assert words in text
 
@@ -108,7 +108,7 @@ def test_other_samples_count() -> None:
     assert not result.mended
     assert "partly repaired" in shown(result)
     (line,) = why_left(result)
-    assert line.startswith("no layer is at fault on 8 samples, but on 64 others outputs differ by 0.2")
+    assert line.startswith("no layer is faulty on 8 samples, but on 64 others outputs are off by 20 %")
     quantized = dataclasses.replace(result, after=dataclasses.replace(CLEAN, verdict=Verdict.QUANTIZED))
     assert quantized.mended
 
@@ -128,7 +128,7 @@ def test_one_edit_that_makes_several_places_right_is_said_to_be_all() -> None:
     others = tuple(dataclasses.replace(FAULT, target_layers=(f"conv_{place}",)) for place in range(3))
     several = dataclasses.replace(FAULTY, faults=others)
     result = dataclasses.replace(REPAIRED, before=several)
-    words = "this one edit makes all 3 places right: what was found at them needs no fix of its own"
+    words = "this one edit makes all 3 layers right; nothing else needs to be fixed"
     assert words in shown(result)
     assert words not in shown(dataclasses.replace(result, edits=("one", "another")))
     assert words not in shown(dataclasses.replace(result, after=several))

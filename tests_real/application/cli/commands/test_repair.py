@@ -88,7 +88,7 @@ def test_a_fault_is_repaired_written_and_can_be_applied_again(
     before = sha256_of(wrong)
     assert main(["repair", str(right), str(wrong), "-o", str(tmp_path / "out"), "-q"]) == 0
     shown = capsys.readouterr().out
-    assert "repaired: 1 found, 0 left" in shown
+    assert "repaired: 1 fault found, 0 left" in shown
     assert "the weight of" in shown
     assert sha256_of(wrong) == before
     document = repair_in(tmp_path / "out")
@@ -143,7 +143,7 @@ def test_a_target_for_pictures_of_another_size(tmp_path: Path, capsys: pytest.Ca
     assert "declared with other sizes" in capsys.readouterr().out
     assert main(["repair", right, wrong, "-o", str(tmp_path / "out"), "-q", "--advice", "0"]) == 0
     shown = capsys.readouterr().out
-    assert "repaired: 1 found, 0 left" in shown
+    assert "repaired: 1 fault found, 0 left" in shown
     assert "none could be compared before" in shown
     config = {
         "output": str(tmp_path / "generated"),
@@ -185,7 +185,7 @@ def test_photos_for_another_size_and_another_batch(tmp_path: Path, capsys: pytes
     assert main(["repair", right, wrong, "-o", str(tmp_path / "out"), *data]) == 0
     shown = capsys.readouterr().out
     assert "on 6 samples" in shown
-    assert "repaired: 1 found, 0 left" in shown
+    assert "repaired: 1 fault found, 0 left" in shown
     assert main(["repair", right, str(tmp_path / "out" / "repaired.pt2"), "-o", str(tmp_path / "none"), *data]) == 0
     assert "nothing to repair" in capsys.readouterr().out
 
@@ -208,7 +208,7 @@ def test_sizes_alone_arent_given_where_that_makes_it_worse(
     assert "undone" in capsys.readouterr().out
     assert {path.name for path in (tmp_path / "out").iterdir()} == OF_EVERY_RUN
     assert main(["repair", *sides, *data]) == 0
-    assert "repaired: 1 found, 0 left" in capsys.readouterr().out
+    assert "repaired: 1 fault found, 0 left" in capsys.readouterr().out
 
 
 def scaled(folder: Path) -> tuple[str, str]:
@@ -236,8 +236,8 @@ def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
     out = tmp_path / "out"
     assert main(["repair", right, wrong, "-o", str(out), "-q", "--seconds", "0.001"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
-    assert "not repaired: 1 found, 1 left" in shown
-    assert f"{out}: anew.onnx (converted anew, no layer is at fault in it), result.json" in shown
+    assert "not repaired: 1 fault found, 1 left" in shown
+    assert f"{out}: anew.onnx (converted again; no layer of it is faulty), result.json" in shown
     document = repair_in(out)
     assert not document["mended"]
     assert document["before"]["faults"]
@@ -263,7 +263,7 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
         found.save(tmp_path / "out")
     told = str(caught.value)
     assert "the format can't be edited" in told
-    assert f"written: {tmp_path / 'out'}, with anew.onnx: converted anew, no layer is at fault in it" in told
+    assert f"written: {tmp_path / 'out'}, with anew.onnx: converted again; no layer of it is faulty" in told
     kept = read_result(tmp_path / "out").rows[0]
     assert kept.repaired.result is None
     assert kept.repaired.problem == refusal

@@ -240,7 +240,7 @@ def test_what_could_not_be_compared_repairs_nothing(
     assert main(command) == 4
     err = capsys.readouterr().err
     assert "not repaired: " in err
-    assert "of them convert, but nothing says that they do so rightly: input x: float32[n, 3, h, w] has no" in err
+    assert "of them convert, but their outputs couldn't be compared: input x: float32[n, 3, h, w] has no" in err
     assert not Path("net.pt2").exists()
     assert main([*command, "--no-check"]) == 0
     assert f"repaired: {repaired}" in capsys.readouterr().out
