@@ -134,7 +134,7 @@ def test_a_folder_that_holds_what_is_read_is_not_replaced(
 def test_one_model_alone_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.onnx").touch()
     assert main(["repair", str(tmp_path / "a.onnx"), "-o", str(tmp_path / "out")]) == 2
-    assert "name the source and the target" in capsys.readouterr().err
+    assert "repair takes two models, ORIGINAL and CONVERTED" in capsys.readouterr().err
 
 
 def test_a_target_for_pictures_of_another_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
