@@ -36,16 +36,19 @@ def run(parser: Parser) -> None:
     keeps=False,
     examples=[
         ("conrepair report findings", "make the page and all files again"),
-        ("conrepair report findings --margin 30 -o looser", "who's at fault from 30 times the rounding on?"),
+        (
+            "conrepair report findings --margin 30 -o looser",
+            "which layers add more than 30 times the rounding error?",
+        ),
         ("conrepair report release-6 release-7 -o changes", "what got better, what got worse?"),
     ],
 )
 def report(parser: Parser) -> None:
     """Make the report of a saved run again, or compare two runs.
 
-    Make the page and all files of a saved run again, without running a model; with other thresholds, if asked, as
-    far as what was saved can be judged by them. The exit code is the run's, as it's judged now. Of two runs it says
-    what got better, worse, new or is gone; the exit code is 1 if something got worse.
+    Make the page and all files of a saved run again, without running a model; with other thresholds, if asked, as far
+    as the saved figures allow it. The exit code is that of the run as it's judged now. With two runs, say what got
+    better, got worse, is new or is gone; the exit code is 1 if something got worse.
     """
     parser["models"].add_argument(
         "runs", metavar="PATH", nargs="+", help="Folder that a run wrote, or its result.json. Two are compared."
@@ -53,10 +56,13 @@ def report(parser: Parser) -> None:
     parser["inputs"].add_argument(
         "--data",
         metavar="FOLDER",
-        help="Show photos that lie in FOLDER (default: none, whatever folder the run's result names).",
+        help="Folder of the photos, to show them (default: no photos are shown).",
     )
     for flag, words in (
-        ("--margin", "A layer is at fault if its error is X times what rounding explains (default: the run's)."),
+        (
+            "--margin",
+            "A layer is faulty if the error that it adds is X times the rounding error (default: the run's).",
+        ),
         ("--rtol", "Relative tolerance of each element of an output (default: the run's)."),
         ("--atol", "Absolute tolerance of each element of an output (default: the run's)."),
         (
@@ -67,7 +73,7 @@ def report(parser: Parser) -> None:
         parser["tolerances"].add_argument(flag, type=real, metavar="X", help=words)
     add_baseline(parser)
     add_output(
-        parser, "Write to FOLDER (default: into the run's own, whose result.json stays as it is; of two, the last's)."
+        parser, "Write to FOLDER (default: the folder of the run, the second of two; its result.json isn't changed)."
     )
     add_format(parser)
 
@@ -165,20 +171,22 @@ def matrix(parser: Parser) -> None:
 
 
 @VERBS.verb(
-    "{check,migrate} CONFIG [OPTIONS]",
+    "{check,migrate,schema} [CONFIG] [OPTIONS]",
     keeps=False,
     examples=[
         ("conrepair config check release-7.json", "say what's wrong in it, if anything"),
-        ("conrepair config migrate old.json -o new.json", "rewrite ConRepAIr's form"),
+        ("conrepair config migrate old.json -o new.json", "rewrite a configuration of ConRepAIr"),
+        ("conrepair config schema -o conrepair.schema.json", 'for editors: name it in "$schema"'),
     ],
 )
 def config(parser: Parser) -> None:
-    """Check a configuration, or migrate one of an older tool.
+    """Check a configuration, migrate an older tool's, or print the schema.
 
-    Check a configuration without running it, or rewrite one of ConRepAIr or FetaFix in our form.
+    check: say what is wrong in a configuration, without running it. migrate: rewrite a configuration of ConRepAIr or
+    FetaFix. schema: print the JSON Schema, or write it (-o) for editors.
     """
-    parser["models"].add_argument("action", choices=("check", "migrate"), help="What to do.")
-    parser["models"].add_argument("config", metavar="CONFIG", help="JSON file.")
-    add_output(parser, "File to write, for migrate.", metavar="FILE")
+    parser["models"].add_argument("action", choices=("check", "migrate", "schema"), help="What to do.")
+    parser["models"].add_argument("config", metavar="CONFIG", nargs="?", help="JSON file, for check and migrate.")
+    add_output(parser, "File to write, for migrate and schema (default: the schema is printed).", metavar="FILE")
     add_force(parser)
     add_format(parser)

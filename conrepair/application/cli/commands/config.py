@@ -1,4 +1,4 @@
-"""What the verb `config` does: check a configuration, or translate an older one."""
+"""What the verb `config` does: check a configuration, translate an older one, or print the schema."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from conrepair.application.config.legacy.account import KeyOutcome
 from conrepair.application.config.legacy.read import account_lines, is_legacy, moved, read_any, runnable_config
 from conrepair.application.config.legacy.translate import Translation
 from conrepair.application.config.load import parse_config, read_json
+from conrepair.application.config.schema import json_schema
 from conrepair.application.pipeline.config_check import problems_of_parts, problems_of_run
 from conrepair.application.pipeline.from_config import active_models, check_converters
 from conrepair.ground.runtime.errors import ConfigError, ExitCode, UsageError
@@ -24,8 +25,29 @@ from conrepair.ground.runtime.shown.progress import say
 
 
 def config(options: argparse.Namespace) -> int:
-    """Check a configuration, or rewrite one of the older form; the exit code."""
+    """Check a configuration, rewrite one of the older form, or print the schema; the exit code."""
+    if options.action == "schema":
+        return _schema(options)
+    if options.config is None:
+        raise UsageError(f"config {options.action}: name the configuration's file.")
     return _migrate(options) if options.action == "migrate" else _check(options)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    """Print the JSON Schema of configurations, or write it."""
+    if options.config is not None:
+        raise UsageError("config schema takes no configuration. To write the schema to a file: -o FILE")
+    if options.output is None:
+        say(json.dumps(json_schema(), indent=2))
+        return int(ExitCode.EQUIVALENT)
+    file = Path(options.output)
+    output = Output(file.absolute(), "schema", beside=True)
+    output.check(force=options.force)
+    with output.write() as temporary:
+        write_json(temporary, json_schema())
+    say(f"written: {file}")
+    tell_next(f'write `"$schema": "{file.name}"` into a configuration beside it, and editors complete its keys')
+    return int(ExitCode.EQUIVALENT)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -55,6 +77,9 @@ def _check(options: argparse.Namespace) -> int:
     told = f"{path}: {form} that can be run; models: {count} of {len(parsed.models)}{lists}{networks}"
     _show(options, told, loaded.translation)
     if options.format == "text":
+        if (named := parsed.schema_) and "://" not in named and not (base / named).exists():
+            write = command("config", "schema", "-o", base / named)
+            say(f"note: there is no file {named}, which $schema names for editors: {write} writes it")
         tell_next(f"{command('run', options.config)} runs it")
     return _exit_code(loaded.translation)
 
@@ -83,14 +108,14 @@ def _migrate(options: argparse.Namespace) -> int:
     """
     old = Path(options.config)
     if options.output is None:
-        raise UsageError("config migrate: name the file to write: -o NEW.json")
+        raise UsageError("config migrate: name the file to write (-o NEW.json)")
     new = Path(options.output)
     translation = read_any(old).translation
     if translation is None:
-        raise ConfigError(f"{old} has the new form already; there is nothing to migrate")
+        raise ConfigError(f"{old} is a configuration of conrepair already: there is nothing to migrate")
     if translation.value is None:
         lines = "\n".join(account_lines(translation, (KeyOutcome.REFUSED,), count=False))
-        raise ConfigError(f"{old}: it has no model that can be had, so there is nothing to write:\n{lines}")
+        raise ConfigError(f"{old}: none of its models is available, so there is nothing to write:\n{lines}")
     _check_output(old, new, force=options.force)
     value = moved(translation.value, old.absolute().parent, new.absolute().parent)
     check_converters(parse_config(value, str(new)))
@@ -104,7 +129,7 @@ def _migrate(options: argparse.Namespace) -> int:
 
 def _check_output(old: Path, new: Path, *, force: bool) -> None:
     if real_path(new) == real_path(old):
-        raise UsageError(f"{new} is the configuration that is read, and stays. Give another file")
+        raise UsageError(f"{new} is the configuration that is read. Give another file to write (-o)")
     if new.is_dir():
         raise UsageError(f"{new} is a folder. Give a file")
     if os.path.lexists(new) and not force:

@@ -16,6 +16,7 @@ from PIL import Image
 
 from conrepair.application.cli import main
 from conrepair.application.config.load import parse_config, read_json
+from conrepair.application.config.schema import json_schema
 
 DATA = {"datasets": [{"dataset_path_relative": "/photos"}], "selected_dataset": 0}
 
@@ -139,7 +140,7 @@ def test_places_that_arent_written_to(pair: Path, output: str, monkeypatch: pyte
 def test_the_new_form_isnt_migrated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     new = write(tmp_path / "new.json", {"models": [{"name": "a", "path": "a.onnx"}]})
     assert main(["config", "migrate", str(new), "-o", str(tmp_path / "x.json")]) == 2
-    assert "has the new form already" in capsys.readouterr().err
+    assert "is a configuration of conrepair already" in capsys.readouterr().err
 
 
 def test_checking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,3 +193,36 @@ def test_paths_that_no_file_system_has(tmp_path: Path, capsys: pytest.CaptureFix
         assert "Traceback" not in shown
         assert "{source_rel_path, target_rel_path}: /" in shown
         assert "is no path" in shown
+
+
+def test_the_schema_is_printed_or_written_for_editors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["config", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == json_schema()
+    config = {"$schema": "conrepair.schema.json", "name": "audit", "models": [{"name": "net", "path": "net.onnx"}]}
+    save_net(tmp_path / "net.onnx", 1.0)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert main(["config", "check", "config.json"]) == 0
+    write = "`conrepair config schema -o conrepair.schema.json` writes it"
+    told = capsys.readouterr().out
+    assert f"note: there is no file conrepair.schema.json, which $schema names for editors: {write}" in told
+    assert main(["config", "schema", "-o", "conrepair.schema.json"]) == 0
+    assert '`"$schema": "conrepair.schema.json"`' in capsys.readouterr().out
+    assert json.loads((tmp_path / "conrepair.schema.json").read_text()) == json_schema()
+    assert main(["config", "check", "config.json"]) == 0
+    assert "note: " not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check"], "config check: name the configuration's file"),
+        (["migrate"], "config migrate: name the configuration's file"),
+        (["schema", "config.json"], "config schema takes no configuration"),
+    ],
+)
+def test_what_an_action_takes(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", *words]) == 2
+    assert said in capsys.readouterr().err
