@@ -236,7 +236,7 @@ def test_a_configuration_has_each_option_of_networks() -> None:
         ([], "usage: conrepair VERB"),
         (["localise", "a", "b"], "'localise' isn't known; did you mean 'localize'?"),
         (["config", "chekc", "c.json"], "did you mean 'check'?"),
-        (["localize", "net.onnx"], "required: TARGET"),
+        (["localize", "net.onnx"], "required: CONVERTED"),
         (["localize", "net.onnx", "scaled.onnx", "--smaples", "3"], "no option --smaples; did you mean '--samples'?"),
         (["compare", "net.onnx", "scaled.onnx", "third.onnx"], "nothing that would take third.onnx"),
         (["localize", "build", "net.onnx"], "A build can only be the target: swap the two"),

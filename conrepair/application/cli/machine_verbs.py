@@ -19,11 +19,11 @@ def converters(parser: Parser) -> None:
 
 @VERBS.verb("[OPTIONS]", examples=[("conrepair doctor", "try everything that's installed")])
 def doctor(parser: Parser) -> None:
-    """Check what's installed here, and what to do about the rest.
+    """Check what's installed here, and say how to get the rest.
 
-    Check the libraries, converters, backends and environments that are installed, and print the command that
-    installs or fixes each of the others. What works was tried; what's installed is there, and wasn't. GPUs are asked
-    for in a worker, as they're used there. The exit code is 1 if something fails.
+    Check the libraries, converters, backends and environments, and print the command that installs or fixes what is
+    missing or broken. "works" means that it was tried, "installed" that it's there and wasn't tried. The exit code is
+    1 if something fails.
     """
     add_format(parser)
 
@@ -38,8 +38,8 @@ def doctor(parser: Parser) -> None:
 def environments(parser: Parser) -> None:
     """List, make or remove converters' own environments.
 
-    List, make or remove the environments of converters whose versions conflict with ours, and those of other
-    releases that campaigns run. They're made when they're first needed; `make` does that beforehand.
+    List, make or remove separate Python environments: of converters that need other library versions, and of other
+    releases for fuzzing. They're made when they're first needed; `make` does that beforehand.
     """
     parser["models"].add_argument(
         "action", nargs="?", choices=("list", "make", "remove"), default="list", help="What to do (default: list)."
@@ -53,16 +53,16 @@ def environments(parser: Parser) -> None:
     "[{show,clear}] [OPTIONS]",
     keeps=False,
     examples=[
-        ("conrepair cache", "the place, the limit, and what's in it by kind"),
-        ("conrepair cache --limit 20", "let it take 20 GB from now on"),
+        ("conrepair cache", "its folder, its limit, and its size by kind of result"),
+        ("conrepair cache --limit 20", "limit it to 20 GB from now on"),
         ("conrepair cache clear", "remove all of it"),
     ],
 )
 def cache(parser: Parser) -> None:
-    """Show or clear the results that commands of one or two files keep.
+    """Show, limit or clear the cache of results.
 
-    Show where compare, localize, repair, convert and execute keep what they've done, what it takes and its limit, or
-    clear it. What nobody has asked for for longest goes first where there's more than the limit.
+    compare, localize, repair, convert and execute keep their results, to be quicker the next time. Show where, how
+    much space they take and the limit, or clear them. Beyond the limit the least recently used go first.
     """
     parser["models"].add_argument(
         "action", nargs="?", choices=("show", "clear"), default="show", help="What to do (default: show)."
@@ -71,7 +71,7 @@ def cache(parser: Parser) -> None:
         "--limit",
         type=gigabytes,
         metavar="GB",
-        help="Let it take so many gigabytes from now on; 0 keeps no results (default: 5, or CONREPAIR_CACHE_LIMIT).",
+        help="Limit it to so many gigabytes from now on; 0 keeps no results (default: 5, or CONREPAIR_CACHE_LIMIT).",
     )
     add_format(parser)
 
@@ -88,7 +88,6 @@ def cache(parser: Parser) -> None:
 def completion(parser: Parser) -> None:
     """Print a script that completes verbs, options and files in a shell.
 
-    Print a script that completes verbs, options and files in a shell. Bash and zsh read it where their start-up file
-    evaluates what this prints, fish where it's kept among its completions.
+    Print a script that completes verbs, options and files in a shell. The examples say where each shell reads it.
     """
     parser["models"].add_argument("shell", choices=("bash", "zsh", "fish"), help="The shell that reads it.")

@@ -55,6 +55,8 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
 def _command(words: list[str], default_config: str, streams: Streams, *, own: bool) -> int:
     """Run a command, and say how it ended where it doesn't say so itself; its exit code."""
     parser = command_line(default_config)
+    if words[:1] == ["help"]:  # `help VERB`
+        words = [*words[1:], "--help"]
     if not words:
         sys.stderr.write(parser.format_help())
         return int(ExitCode.USAGE)
@@ -115,12 +117,12 @@ def command_line(default_config: str = "config.json") -> Parser:
     """
     parser = Parser(
         "conrepair",
-        about="Audit what happens to a neural network when it's converted: compare both models' answers, name the "
-        "layers at fault, repair the conversion in its own format.",
+        about="Your converted model gives other predictions? Tell whether it's rounding or a bug (compare), find the "
+        "layer that's wrong (localize), and fix the file (repair).",
         takes="VERB [OPTIONS]",
         examples=[
-            ("conrepair compare model.onnx model.tflite", "do both give the same answers?"),
-            ("conrepair localize model.onnx model.tflite", "which layer is at fault?"),
+            ("conrepair compare model.onnx model.tflite", "do both give the same outputs?"),
+            ("conrepair localize model.onnx model.tflite", "which layer is wrong?"),
             ("conrepair repair model.onnx model.tflite", "fix the second file with the smallest change"),
             ("conrepair convert model.keras --to onnx -o model.onnx", "convert, and compare the result"),
         ],
@@ -134,7 +136,7 @@ def command_line(default_config: str = "config.json") -> Parser:
         metavar="VERB",
         required=True,
         prog="conrepair",
-        description="`conrepair VERB --help` says more.",
+        description="`conrepair help VERB` explains one.",
     )
     for sort in (model_verbs, audit_verbs, laboratory_verbs, machine_verbs):
         for add in sort.VERBS:

@@ -28,31 +28,31 @@ from conrepair.application.verbs.options import (
 
 VERBS = Catalogue()
 
-_SEVERAL = "Several are looked at one after the other."
+_SEVERAL = "Several are checked one after the other."
 
 
 @VERBS.verb(
-    "SOURCE TARGET [OPTIONS]",
+    "ORIGINAL CONVERTED [OPTIONS]",
     files=("source", "target"),
     examples=[
         ("conrepair compare model.onnx model.tflite", "on 32 random inputs"),
         ("conrepair compare model.pt2 model.onnx --data photos/ --recipe torchvision", "on your photos"),
-        ("conrepair compare model.onnx model.tflite --rtol 1e-2 -o report", "looser, and keep the report"),
+        ("conrepair compare model.onnx model.tflite --rtol 1e-2 -o report", "looser tolerance, and keep the report"),
     ],
 )
 def compare(parser: Parser) -> None:
-    """Compare the answers of a model and its conversion.
+    """Tell whether a converted model still gives the same outputs.
 
-    Run a model and its conversion on the same inputs, and compare their outputs element by element. It needs no data
-    and no configuration. The exit code is 0 if they're equivalent and 1 if they aren't.
+    Run the original and the converted model on the same inputs, and compare their outputs and predictions. It needs
+    no data and no configuration. Exit code 0: the same, up to rounding or the quantization you asked for; 1: not.
     """
     add_source(parser)
-    parser["models"].add_argument("target", metavar="TARGET", help="The model converted from it.")
+    parser["models"].add_argument("target", metavar="CONVERTED", help="The converted model.")
     add_options(parser, Compare)
     add_baseline(parser)
     add_output(
         parser,
-        "Write the report, with each sample's answers and their comparison, below FOLDER (default: nothing is "
+        "Write the report, with each sample's outputs and their comparison, below FOLDER (default: nothing is "
         "written).",
     )
     add_format(parser, "text", "json", "github")
@@ -61,51 +61,50 @@ def compare(parser: Parser) -> None:
 
 
 @VERBS.verb(
-    "SOURCE TARGET [TARGET ...] [OPTIONS]",
+    "ORIGINAL CONVERTED [CONVERTED ...] [OPTIONS]",
     keeps=False,
     files=("source", "between", "targets"),
     examples=[
-        ("conrepair localize model.onnx model.tflite", "print the layers at fault"),
-        ("conrepair localize model.onnx model.tflite model-int8.tflite", "of two conversions of one model"),
+        ("conrepair localize model.onnx model.tflite", "print the faulty layers"),
+        ("conrepair localize model.onnx model.tflite model-int8.tflite", "for two conversions of one model"),
         ("conrepair localize model.onnx model.tflite -o findings", "and keep a page of it, with all measurements"),
         (
             "conrepair localize model.onnx model.tflite --data photos/ --recipe raw --samples 500 --suspicious",
-            "on photos, and rank layers by those that are answered otherwise",
+            "on photos, and rank layers by samples whose prediction changed",
         ),
         (
             "conrepair localize model.keras model.tflite --intermediate model.onnx",
-            "of a conversion in two steps, name the step",
+            "for a conversion in two steps, name the step, too",
         ),
     ],
 )
 def localize(parser: Parser) -> None:
-    """Name the layers in which a conversion differs from its original.
+    """Name the layers of a converted model that compute something else.
 
-    Name the layers in which a conversion stops computing what its source does, with the fault of each. Each piece of
-    the target is fed the source's activations, so that only its own error shows. It needs no data and no
-    configuration. The exit code is 0 if nothing is wrong and 1 if something is.
+    Name the layers of a converted model that compute something else than those of the original, and say what is wrong
+    with each. Each layer is fed the activations of the original, so that only the error that it adds itself shows. It
+    needs no data and no configuration. Exit code 0: nothing is wrong; 1: something is.
     """
     add_source(parser)
     parser["models"].add_argument(
         "targets",
-        metavar="TARGET",
+        metavar="CONVERTED",
         nargs="+",
-        help="The model converted from it, a folder that `build` wrote, or outputs computed elsewhere (.npz). "
-        f"{_SEVERAL}",
+        help=f"The converted model, a folder that `build` wrote, or outputs computed elsewhere (.npz). {_SEVERAL}",
     )
     add_options(parser, Localize)
     add_timeout(parser, "model")
     add_format(parser, "text", "json", "github")
     add_output(
         parser,
-        "Write the page, all measurements and colours for Model Explorer to FOLDER, for several targets to a "
-        "folder in it for each (default: nothing is written).",
+        "Write a page, all measurements and colours for Model Explorer to FOLDER, for several models to a folder in "
+        "it for each (default: nothing is written).",
     )
     add_fresh(parser)
 
 
 @VERBS.verb(
-    "SOURCE TARGET [TARGET ...] [OPTIONS]\n       conrepair repair MODEL --apply PATCH [OPTIONS]",
+    "ORIGINAL CONVERTED [CONVERTED ...] [OPTIONS]\n       conrepair repair MODEL --apply PATCH [OPTIONS]",
     keeps=False,
     files=("source", "targets", "apply"),
     examples=[
@@ -115,26 +114,26 @@ def localize(parser: Parser) -> None:
     ],
 )
 def repair(parser: Parser) -> None:
-    """Fix a conversion with the smallest change, in its own format.
+    """Fix a converted model's file with the smallest change.
 
-    Fix a conversion with the smallest change that makes it compute what its source does, in its own format, and
-    verify the result on other inputs. The target's file stays as it is: the repaired model is written to a folder,
-    TARGET-repaired in the current one if -o names none; where nothing is wrong, nothing is written. It needs no data
-    and no configuration. The exit code is 0 if the result is equivalent, 1 if a fault is left.
+    Fix a converted model with the smallest change, in its own format, and verify the result on other inputs. The
+    file stays as it is: the repaired one is written to a folder (-o), by default NAME-repaired in the current folder;
+    where nothing is wrong, nothing is written. It needs no data and no configuration. Exit code 0: the result is
+    equivalent; 1: a fault is left.
     """
     parser["models"].add_argument(
         "source",
-        metavar="SOURCE",
-        help="The original model, which is right by definition; with --apply, the model or the build to edit.",
+        metavar="ORIGINAL",
+        help="The original model, which counts as right; with --apply, the model or build to edit.",
     )
     parser["models"].add_argument(
         "targets",
-        metavar="TARGET",
+        metavar="CONVERTED",
         nargs="*",
-        help=f"The model converted from it, or a folder that `build` wrote. {_SEVERAL}",
+        help=f"The converted model, or a folder that `build` wrote. {_SEVERAL}",
     )
     parser["models"].add_argument(
-        "--apply", metavar="PATCH", help="Apply the edits of a patch.json to a model, without any search."
+        "--apply", metavar="PATCH", help="Apply the edits of a patch.json to a model, without a search."
     )
     add_options(parser, Repair)
     add_timeout(parser, "model", searches="--seconds and --advice")
@@ -147,7 +146,7 @@ def repair(parser: Parser) -> None:
     keeps=False,
     files=("model",),
     examples=[
-        ("conrepair convert model.keras --to onnx -o model.onnx", "along the best route"),
+        ("conrepair convert model.keras --to onnx -o model.onnx", "by the best known converters"),
         (
             "conrepair convert model.keras --to tflite --option keras-tflite.quantize=int8 --data photos/ "
             "--recipe keras:tf -o model.tflite",
@@ -158,8 +157,8 @@ def repair(parser: Parser) -> None:
 def convert(parser: Parser) -> None:
     """Convert a model to another format, and compare the result.
 
-    Convert a model along the best known route, and compare the result of every step with its source. If a converter
-    fails, the operators that stop it are named, and another way is looked for.
+    Convert a model by the best known converters, and compare the result of every step with the original. If a
+    converter fails, the operators that stop it are named, and another way is tried.
     """
     add_model(parser)
     add_options(parser, Convert, required={"output"})
@@ -181,8 +180,8 @@ def convert(parser: Parser) -> None:
 def inspect(parser: Parser) -> None:
     """List a model's inputs, outputs, operators and parameters.
 
-    List a model's format, inputs, outputs, operators, parameters and producer. Of a model that can't be run here,
-    what can be read is listed, and what's missing.
+    List a model's format, inputs, outputs, operators, parameters and producer. A model that can't be run here is
+    listed as far as it can be read, with what is missing.
     """
     add_model(parser)
     add_options(parser, Inspect)
@@ -195,18 +194,18 @@ def inspect(parser: Parser) -> None:
     keeps=False,
     files=("model",),
     examples=[
-        ("conrepair inputs model.onnx -o inputs.npz", "then: compare model.onnx outputs.npz --data inputs.npz"),
-        ("conrepair inputs model.onnx -o inputs.npz --samples 8 --seed 1", "fewer, and others"),
-        ("conrepair inputs model.onnx -o inputs.npz --data photos/ --recipe torchvision", "photos, as it's fed them"),
+        ("conrepair inputs model.onnx -o inputs.npz", "write the inputs; then run the model there"),
+        ("conrepair inputs model.onnx -o inputs.npz --samples 8 --seed 1", "8 samples, and another seed"),
+        ("conrepair inputs model.onnx -o inputs.npz --data photos/ --recipe torchvision", "photos, preprocessed"),
     ],
 )
 def inputs(parser: Parser) -> None:
-    """Write what a model is fed, to run it elsewhere.
+    """Write test inputs to a file, to run a model elsewhere.
 
-    Write the inputs that `compare` and `localize` would draw for a model, or its data as it's fed, as arrays by the
-    model's inputs. What a phone, a browser or another runtime computes of them is compared as a target: an .npz of
-    outputs by name, first axis samples. With tensors on the way in it, under the model's names, `localize` says in
-    which layers they differ.
+    For a model that runs on a phone, in a browser or in another runtime. 1. Write test inputs, as `compare` would
+    draw them (or your data, preprocessed). 2. Run the model there, and save its outputs by name as outputs.npz, first
+    axis samples. 3. `conrepair compare MODEL outputs.npz --data inputs.npz`. If outputs.npz also holds tensors
+    between the layers, under the names of the original, `localize` names the layers that differ.
     """
     add_model(parser)
     add_options(parser, Inputs, required={"output"})
@@ -229,8 +228,8 @@ def inputs(parser: Parser) -> None:
 def execute(parser: Parser) -> None:
     """Run a model on a backend, and show or keep its outputs.
 
-    Run a model in its own library, in ONNX Runtime as deployed, or compiled by TVM (also on a board, over RPC); what
-    a compiler made is compared with the model in its own library.
+    Run a model in its own library, in ONNX Runtime as deployed, or compiled by TVM (also on a board, over RPC). The
+    outputs of another backend than its own library are compared with those of the library.
     """
     add_model(parser)
     add_options(parser, Execute)
@@ -259,8 +258,8 @@ def execute(parser: Parser) -> None:
 def build(parser: Parser) -> None:
     """Compile a model with TVM.
 
-    Compile a model with TVM, and write the module, Relax after optimization, and the generated code. `localize` and
-    `repair` take the folder as a target.
+    Compile a model with TVM, and write the module, Relax after optimization, and the generated code. `compare`,
+    `localize` and `repair` take the folder as the converted model.
     """
     add_model(parser)
     add_options(parser, Build)

@@ -14,8 +14,8 @@ from conrepair.ground.runtime.path_text import path_problem
 from conrepair.ground.runtime.words import harmless, meant
 
 EXIT_CODES = """exit codes:
-  0 equivalent (within tolerance, rounding, or the budget of quantization), or done;
-  1 a difference or a fault was found, or nothing could be proven;
+  0 the same (up to rounding, tolerance, or the quantization you asked for), or done;
+  1 a difference or a fault was found, or it can't be told;
   2 wrong usage, configuration or data; 3 a model can't be loaded;
   4 a conversion or an execution failed, the time was up (--timeout), or a result couldn't be
     written; 130 interrupted."""
@@ -24,7 +24,7 @@ _GROUPS = ("models", "inputs", "tolerances", "search", "compiler", "output", "ge
 _WIDTH = 100
 _MARGIN = 28  # in front of what an option means
 _FEW = 4  # options that are left out of the help: where it were fewer, none is
-_FILES = frozenset({"SOURCE", "MODEL", "CONFIG", "FILE", "PATH", "PATCH", "RECIPE", "OUTPUT"})
+_FILES = frozenset({"ORIGINAL", "CONVERTED", "MODEL", "CONFIG", "FILE", "PATH", "PATCH", "RECIPE", "OUTPUT"})
 Verbs = argparse._SubParsersAction
 
 
@@ -209,8 +209,7 @@ def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
 
 def path_kind(action: argparse.Action) -> str:
     """What an argument names on the disk: "file", "folder", or "" for something else."""
-    # A pair's second model is a TARGET, and so is what TVM's option --target generates code for.
-    if action.metavar in _FILES or (action.metavar == "TARGET" and not action.option_strings):
+    if action.metavar in _FILES:
         return "file"
     return "folder" if action.metavar == "FOLDER" else ""
 

@@ -64,7 +64,7 @@ def engine_of(options: argparse.Namespace, configured: EngineConfig | None = Non
         without = None if before is None else before.without_tls
         return EngineConfig(dask=DaskConfig(scheduler=scheduler, exchange=exchange, without_tls=without))
     if options.scheduler or options.exchange:
-        raise UsageError("--scheduler and --exchange are of --engine dask.")
+        raise UsageError("--scheduler and --exchange need --engine dask.")
     return known
 
 
@@ -89,15 +89,15 @@ def add_timeout(parser: Parser, what: str = "", *, searches: str = "") -> None:
         what: What has 600 s where no time is given for the command; "" where an option of the verb's says it.
         searches: Options of searches, whose time is added where it's given.
     """
-    besides = f", and those of {searches} where given," if searches else ""
-    default = f"none; each {what} has 600" if what else "none"
+    besides = f" (plus those of {searches}, if given)" if searches else ""
+    default = f" Without it each {what} may take 600 s." if what else ""
     parser["general"].add_argument(
         "--timeout",
         action=_Given,
         type=seconds,
         default=600.0,
         metavar="S",
-        help=f"End the command after S seconds{besides} with exit code 4 (default: {default}).",
+        help=f"Stop after S seconds{besides}, with exit code 4.{default}",
     )
 
 
@@ -132,7 +132,7 @@ def add_fresh(parser: Parser) -> None:
     fresh = parser["general"].add_argument(
         "--fresh",
         action="store_true",
-        help="Take no results from the cache (`conrepair cache`), and replace those that are there.",
+        help="Don't take results from the cache (`conrepair cache`): compute them again.",
     )
     parser.seldom.append(fresh)
 
@@ -175,7 +175,7 @@ def add_force(parser: Parser) -> None:
     parser["output"].add_argument(
         "--force",
         action="store_true",
-        help="Replace an earlier output of this verb, unless it was changed or holds anything else.",
+        help="Replace what an earlier call of this verb wrote, unless somebody changed it.",
     )
 
 
@@ -196,7 +196,7 @@ def add_format(parser: Parser, *forms: str) -> None:
 
 def add_source(parser: Parser) -> None:
     """The model that is right."""
-    parser["models"].add_argument("source", metavar="SOURCE", help="The original model; it's right by definition.")
+    parser["models"].add_argument("source", metavar="ORIGINAL", help="The original model; it counts as right.")
 
 
 def add_model(parser: Parser) -> None:

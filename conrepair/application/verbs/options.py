@@ -42,10 +42,10 @@ _PREPARED = Value(arguments.recipe, metavar="RECIPE")
 _OPERATORS = Value(arguments.NAMES, metavar="OPERATOR", many=True)
 _PASSES = Value(arguments.NAMES, metavar="PASS", many=True)
 
-_RIGHT = "The original model, a path or an object, or its outputs; it's right by definition."
+_RIGHT = "The original model (a path or an object) or its outputs; it counts as right."
 _CONVERTED = (
-    "The model converted from it, a folder that `build` wrote, or outputs computed elsewhere (.npz, arrays by name, "
-    "or a function of `data`); it's only read."
+    "The converted model, a folder that `build` wrote, or outputs computed elsewhere (.npz, arrays by name, or a "
+    "function of `data`); it's only read."
 )
 _ONE = "A path or an object."
 _BATCH = "Batch size for models with an open batch dimension."
@@ -89,7 +89,7 @@ class Loaded(Options):
     """Of every verb that loads a model."""
 
     progress: bool = option(
-        "Show progress on standard error; the log `conrepair` has it in any case, at level INFO.",
+        "Show progress on standard error; the logger `conrepair` gets it in any case, at level INFO.",
         flag="",  # a shell shows it unless --quiet is given
         default=False,
     )
@@ -111,15 +111,14 @@ class Loaded(Options):
         flag="",  # a command has one limit for all that it does, which `cli.time_limit` declares
     )
     trust: bool = option(
-        "Load files that hold code or reach beyond the model: only your own, or those of somebody whose "
-        "programs you would run (docs/security.md). Ordinary files need none of it.",
+        "Load files that hold code (pickles, custom layers) or refer to other files: only your own, or those of "
+        "somebody whose programs you would run (docs/security.md). Ordinary files don't need it.",
         group="models",
         default=False,
     )
     in_process: bool = option(
-        "Run everything in this process, for objects and files of one's own: a debugger works, but a library that "
-        "crashes takes the process along, nothing is stopped for its time, and what a file makes a library do is "
-        "kept from nothing (docs/security.md).",
+        "Run everything in this process instead of confined worker processes: a debugger works, but a library that "
+        "crashes ends the process, time limits don't hold, and a malicious file isn't confined (docs/security.md).",
         flag="",
         default=False,
     )
@@ -155,10 +154,10 @@ class Fed(Loaded):
     of_data: ClassVar[int | None] = None
 
     data: Any = option(
-        "What models are fed, first axis samples: a folder of photos, .npz/.npy, arrays, or what gives batches.",
+        "Your own inputs, first axis samples: a folder of photos, .npz/.npy, arrays, or an iterable of batches.",
         DATA,
-        usual="random inputs are drawn",
-        typed="Folder of photos, or .npz/.npy arrays.",
+        usual="random inputs",
+        typed="Your own inputs: a folder of photos, or arrays in .npz/.npy (first axis samples).",
         default=None,
     )
     recipe: _Recipe = option(
@@ -168,7 +167,7 @@ class Fed(Loaded):
     )
     samples: int | None = samples(32, ", and all of the data")
     steps: int | None = option(
-        "Inputs in a row that make a sample, from a fresh start: models that keep a state are compared step by step.",
+        "Steps of a sample, for models that keep a state between calls: each step is compared.",
         COUNT,
         usual="4 for models that keep a state, else 1",
         default=None,
@@ -195,10 +194,10 @@ class Pair(Fed):
     source: Any = model(_RIGHT, kw_only=False)
     target: Any = model(_CONVERTED, kw_only=False)
     target_recipe: _Recipe = option(
-        "Preprocessing for the target, if it isn't the source's.", _PREPARED, "inputs", default=None
+        "Preprocessing for the converted model, if it isn't that of the original.", _PREPARED, "inputs", default=None
     )
     rtol: float | None = option(
-        "Relative tolerance of each element of the outputs. Where one of both is given, they decide alone.",
+        "Relative tolerance of each element of the outputs. If you set `rtol` or `atol`, only these are checked.",
         NUMBER,
         usual=written(Tolerance.rtol),
         key="tolerance.rtol",
@@ -213,46 +212,48 @@ class Pair(Fed):
     )
     tolerance: Mapping[str, Mapping[str, float]] | Sequence[str] | str = option(
         'Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: "boxes:atol=0.5", '
-        '"float16:rtol=1e-2,atol=1e-3", or {"boxes": {"atol": 0.5}}. What is said of an output holds before what is '
-        "said of its type, and that before the rest.",
+        '"float16:rtol=1e-2,atol=1e-3", or {"boxes": {"atol": 0.5}}. An output goes before its type, and a type '
+        "before all outputs.",
         Value(tolerances, metavar="[OF:]NAME=X[,NAME=X]", many=True),
         typed="Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: atol=1e-5,rtol=1e-3, "
-        "boxes:atol=0.5, float16:rtol=1e-2. What is said of an output holds before what is said of its type, and "
-        "that before the rest. Repeat it for several.",
+        "boxes:atol=0.5, float16:rtol=1e-2. An output goes before its type, and a type before all outputs. Repeat it "
+        "for several.",
         default=(),
     )
     metrics: Any = option(
-        "Your own: functions of the source's and the target's output (arrays, samples first) that give a number, "
-        "which is shown; one with a limit decides, too. A function, its name (FILE.py:FUNCTION, MODULE:FUNCTION; "
+        "Your own metrics: functions of an output of both models (the original's first; arrays, samples first) that "
+        "return a number. It's shown; with a limit it decides, too. A function, its name (FILE.py:FUNCTION or "
+        "MODULE:FUNCTION; "
         'needs `trust`), or {"function": iou, "min": 0.9, "max": 1, "output": "boxes"}.',
         Value(metrics, metavar="FUNCTION[,min=X][,max=X][,output=NAME]", many=True),
         flag="--metric",
-        typed="Show a number that your own function, FILE.py:FUNCTION or MODULE:FUNCTION, gives of the source's and "
-        "the target's output (arrays, samples first); with min or max it decides, too. It's run as a program: give "
-        "--trust. Repeat it for several.",
+        typed="Your own metric: a function (FILE.py:FUNCTION or MODULE:FUNCTION) of an output of the original and of "
+        "the converted model (arrays, samples first) that returns a number. It's shown; with min or max it decides, "
+        "too. Running your program needs --trust. Repeat it for several.",
         default=(),
     )
     max_drop: Mapping[str, float] | Sequence[str] | str = option(
-        'By how much accuracy on labelled data may fall: "top1:0.5%", "top5:1%" (points), or {"top1": 0.005}. A '
-        "target that loses more is faulty; for one in few bits it stands in for the budgets of answers and cosine.",
+        'By how much the accuracy on labelled data may drop: "top1:0.5%", "top5:1%" (points), or {"top1": 0.005}. A '
+        "model that loses more is faulty. For a quantized model this replaces the allowed share of changed "
+        "predictions and the cosine.",
         Value(max_drops, metavar="topK:SHARE", many=True),
-        typed="By how much accuracy on labelled data (--data) may fall, in points: top1:0.5%, top5:1%. A target that "
-        "loses more is faulty; for one in few bits it stands in for the budgets of answers and cosine. "
-        "Repeat it for several.",
+        typed="By how much the accuracy on labelled data (--data) may drop, in points: top1:0.5%, top5:1%. A model "
+        "that loses more is faulty. For a quantized model this replaces the allowed share of changed predictions and "
+        "the cosine. Repeat it for several.",
         default=(),
     )
     strict_signature: bool = option(
-        "Inputs and outputs in another layout (channels last for channels first) are a fault, too, though the "
-        "network undoes the layout itself and its numbers are right.",
-        usual="they're noted, and don't change the verdict",
+        "Fail if inputs or outputs have another layout (channels last for channels first), though all values are "
+        "right.",
+        usual="another layout is noted, and doesn't change the verdict",
         key="tolerance.strict_signature",
         default=False,
     )
     arithmetic: str = option(
-        "Arithmetic that the target was computed in: what that makes of the source's network, by simulation, is no "
-        "fault.",
+        "Arithmetic that the converted model is computed in: differences that it causes by itself, as simulated on "
+        "the original, are no fault.",
         Value(arguments.text, choices=get_args(ArithmeticName)),
-        usual="float32 where a model is run here, and for recorded outputs the one of these that explains them",
+        usual="float32 for models that are run here, and for recorded outputs the one of these that fits",
         key="tolerance.arithmetic",
         default="",
     )
@@ -265,8 +266,8 @@ class Compare(Pair):
     samples: int | None = samples(32, ", fewer for models above 500 MB, and all of the data")
     batch_size: int = option(_BATCH, COUNT, default=16)
     static: bool = option(
-        "Run nothing: prove by the files alone that both models compute the same in real numbers, or name the layers "
-        "of which that isn't proven, and what differs.",
+        "Run nothing: prove from the files alone that both models compute the same, or name the layers that differ "
+        "and how.",
         group="models",
         default=False,
     )
@@ -278,13 +279,13 @@ class Layers(Pair):
 
     batch_size: int = option(_BATCH, COUNT, "inputs", key="localize.batch_size", default=4)
     margin: float = option(
-        "A layer is at fault if its error is X times what rounding explains.",
+        "A layer is faulty if the error that it adds is X times the rounding error.",
         NUMBER,
         key="tolerance.noise_margin",
         default=Tolerance.noise_margin,
     )
     latent: bool = option(
-        "Count faults that none of the inputs shows, such as a bound that no value reaches.",
+        "Fail on faults that these inputs don't trigger, too, such as a clip limit that no value reaches.",
         usual="they're listed, and don't change the verdict",
         key="localize.latent",
         default=False,
@@ -299,15 +300,16 @@ class Localize(Layers):
 
     samples: int | None = samples(32, ", fewer for models above 500 MB")
     between: Sequence[Any] = option(
-        "Models on the way from the source to the target, in order.",
+        "Models on the way from the original to the converted model, in order.",
         Value(arguments.MODELS, metavar="FILE", many=True),
         flag="--intermediate",
-        typed="A model on the way from the source to the target. Repeat it for several, in order.",
+        typed="A model on the way from ORIGINAL to CONVERTED, to tell which step brought a fault in. Repeat it for "
+        "several, in order.",
         default=(),
     )
     suspicious: bool = option(
-        "Rank the layers, too, by how much more they differ on inputs that are answered otherwise than on the "
-        "others; give many inputs (`data`, `samples`). A ranking convicts none.",
+        "Also rank the layers by how strongly they differ on samples whose prediction changed; give many (`data`, "
+        "`samples`). A hint, not a verdict.",
         group="output",
         default=False,
     )
@@ -325,22 +327,22 @@ class Repair(Layers):
         "Folder for the repaired model, patch.json and result.json; without one they go with the result.",
         FOLDER,
         "output",
-        typed="Folder for the repaired model, patch.json and result.json, for several targets with a folder in it "
-        "for each (default: TARGET-repaired in this folder).",
+        typed="Folder for the repaired model, patch.json and result.json, for several models with a folder in it for "
+        "each (default: NAME-repaired in the current folder).",
         default=None,
     )
     seconds: float = option(
-        "Try no further edit after S seconds.", SECONDS, key="repair.seconds", searches=True, default=300.0
+        "Stop the search for edits after S seconds.", SECONDS, key="repair.seconds", searches=True, default=300.0
     )
     advice: float = option(
-        "Spend S seconds on other ways to convert the source.",
+        "Spend up to S seconds on trying other ways to convert the original.",
         SECONDS,
         key="repair.advice_seconds",
         searches=True,
         default=60.0,
     )
     bake_recipe: bool = option(
-        "If photos must be preprocessed differently, put operators for that in front of the model's input.",
+        "If photos must be preprocessed differently, build the preprocessing into the model.",
         key="repair.bake_recipe",
         default=False,
     )
@@ -379,19 +381,19 @@ class Convert(Fed):
     )
     samples: int | None = samples(8, ", and all of the data")
     check: bool = option(
-        "Compare the result with its source.",
+        "Compare the result with the original.",
         flag="--no-check",
-        typed="Don't compare the result with its source.",
+        typed="Don't compare the result with the original.",
         default=True,
     )
     mend: bool = option(
-        "Look for another way if the route fails.",
+        "Look for another way if the conversion fails.",
         flag="--no-repair",
-        typed="Fail if the route fails, and look for no other way.",
+        typed="Don't look for another way if the conversion fails.",
         default=True,
     )
     seconds: float = option(
-        "Look for another way for S seconds if the route fails.", SECONDS, searches=True, default=120.0
+        "If the conversion fails, look for another way for up to S seconds.", SECONDS, searches=True, default=120.0
     )
 
 
@@ -480,7 +482,8 @@ class Execute(Fed):
 
     model: Any = model(_ONE, kw_only=False)
     backend: _BackendName = option(
-        "The model's own library, or, with all its optimizations: ONNX Runtime, TFLite, torch.compile, XLA or TVM.",
+        "Where to run it: in the model's own library, or, with all optimizations, in ONNX Runtime, TFLite, "
+        "torch.compile, XLA or TVM.",
         Value(arguments.text, choices=get_args(_BackendName)),
         default="libraries",
     )
