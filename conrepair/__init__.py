@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os  # and nothing that isn't loaded yet: `python -m conrepair` might find it in the current folder
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,10 +72,15 @@ _ELSEWHERE = {
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
+def __dir__() -> list[str]:
+    """What there is, also before it's imported: for completion, and for what Python says of a name that's wrong."""
+    return [*globals(), *__all__]
+
+
 if not TYPE_CHECKING:  # which would take any name for one of these
 
     def __getattr__(name: str) -> object:
         """Import a verb or a type when it's asked for: `import conrepair` alone costs next to nothing."""
         if name in __all__:
             return getattr(importlib.import_module(f"conrepair.{_ELSEWHERE.get(name, 'api')}"), name)
-        raise AttributeError(f"module 'conrepair' has no attribute {name!r}")
+        raise AttributeError(f"module 'conrepair' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

@@ -8,6 +8,8 @@ process that is confined (docs/security.md), unless `in_process=True` is given.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import re
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
@@ -30,7 +32,7 @@ from conrepair.application.verbs.options import (
 from conrepair.application.verbs.trace import Trace
 from conrepair.ground.intake.arguments import flag
 from conrepair.ground.intake.arguments import path as a_path
-from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.errors import ConrepairError, UsageError
 from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
 
 if TYPE_CHECKING:  # what a verb needs is imported when it's called: a program that names this module starts at once
@@ -76,7 +78,7 @@ def compare(options: Compare) -> Compared:
         done = compare_pair(pair_of(options, opened.given, shown=True), opened.session)
         if done.verdict is None and done.problem is not None:  # else `verdict != "faulty"` passes for want of one
             raise done.problem.as_error()
-        return opened.kept(done)
+        return opened.kept(dataclasses.replace(done, run=opened.told_of(done.run)))
 
 
 @takes(Localize)
@@ -298,6 +300,10 @@ class _Opened:
     def __init__(self, options: Loaded) -> None:
         self._stack = contextlib.ExitStack()
         self._in_process, self._quiet = options.in_process, not options.progress
+        between = [f"between[{place}]" for place, _ in enumerate(getattr(options, "between", ()))]
+        self._models = (
+            ["source", *between, "target"] if isinstance(options, Compare | Localize | Repair) else ["model"]
+        )
 
     def __enter__(self) -> _Opened:
         from conrepair.application.engine.session import Session
@@ -308,9 +314,32 @@ class _Opened:
         self.given = room / "given"
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self._work.__exit__(*error)
-        self._stack.__exit__(*error)
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, ConrepairError):
+            error.args = tuple(self._told(item) if isinstance(item, str) else item for item in error.args)
+        self._work.__exit__(kind, error, trace)
+        self._stack.__exit__(kind, error, trace)
+
+    def _told(self, text: str) -> str:
+        """A text in which what was handed over is called as the argument, and not by the file that it became."""
+
+        def called(found: re.Match[str]) -> str:
+            is_data = (found[2] or "").startswith("data.np")
+            return "the given data" if is_data else f"the model given as {self._models[int(found[1] or 0)]}"
+
+        return re.sub(rf"{re.escape(str(self.given))}(?:/(\d+))?(?:/([\w.-]*\w))?", called, text)
+
+    def told_of(self, run: AuditResult) -> AuditResult:
+        """A run whose reasons call what was handed over so.
+
+        Args:
+            run: Of the call.
+        """
+        rows = []
+        for row in run.rows:
+            problem = row.problem and dataclasses.replace(row.problem, message=self._told(row.problem.message))
+            rows.append(dataclasses.replace(row, reason=self._told(row.reason), problem=problem))
+        return dataclasses.replace(run, rows=tuple(rows))
 
     def kept(self, result: Value) -> Value:
         """A result whose files stay as long as it does."""

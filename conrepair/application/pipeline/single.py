@@ -94,7 +94,7 @@ def _goal(options: Convert, path: Path, framework: str, declared: tuple[TensorSp
     """What a model is converted to."""
     via = options.via
     if options.to == framework and not via:
-        raise UsageError(f"{path} is {framework} already. For a round trip name the converters (via).")
+        raise UsageError(f"{path} is {framework} already. To convert it there and back, name converters (--via).")
     known = Model(framework, str(path), model_sha256(path), inputs=declared)
     route = pinned_route(via, framework, options.to) if via else find_route(framework, options.to, model=known)
     chosen = _options(options.options, route)
@@ -109,7 +109,7 @@ def inputs_file(path: Path) -> Output:
         UsageError: if it isn't called .npz.
     """
     if path.suffix != ".npz":
-        raise UsageError(f"{path} would hold arrays by name: call it .npz.")
+        raise UsageError(f"{path}: inputs are written as .npz (arrays by name). Name the file so.")
     return Output(path, "inputs", beside=True)
 
 
@@ -160,9 +160,9 @@ def _options(given: Mapping[str, Mapping[str, Any]] | Sequence[str], route: Rout
         place, equals, value = text.partition("=")
         name, dot, option = place.partition(".")
         if not (equals and dot and option):
-            raise UsageError(f"--option {text}: write CONVERTER.NAME=VALUE, as in keras-tflite.quantize=int8")
+            raise UsageError(f"{text!r} of --option: write CONVERTER.NAME=VALUE, as in keras-tflite.quantize=int8")
         if name not in steps:
-            raise UsageError(f"--option {text}: the route is {route.name}, which doesn't use {name}")
+            raise UsageError(f"{text!r} of --option: the conversion is by {route.name}, not by {name}")
         known = steps[name].options.get(option)
         found[name][option] = known.read(value, f"--option {place}") if known is not None else value
     for step in route.steps:
@@ -191,13 +191,13 @@ def _check_calibration(
         if data is None:
             asked = f" with quantize={chosen['quantize']}" if "quantize" in chosen else ""
             raise UsageError(
-                f"{step.name}{asked} calibrates with data, and none is given. Give --data: a folder of photos "
-                "(with --recipe), or .npz/.npy."
+                f"{step.name}{asked} needs data to calibrate with. Give --data: a folder of photos (with --recipe) "
+                "or .npz/.npy."
             )
         if not is_array_file(data) and not recipe:
             raise UsageError(
-                f"{step.name} calibrates with photos, and what they are before they enter the model decides the "
-                f"ranges. Give --recipe: {', '.join(RECIPES)}."
+                f"{step.name} calibrates with photos, whose preprocessing decides the ranges. Give --recipe: "
+                f"{', '.join(RECIPES)}."
             )
 
 

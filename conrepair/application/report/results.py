@@ -12,6 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from conrepair.application.report.audit_folder import write_audit
+from conrepair.application.report.figures import in_a_sentence
 from conrepair.application.report.folder import check_folder, run_output, write_folder
 from conrepair.application.report.localization.advice import About, about_step, seen, verdict_advice
 from conrepair.application.report.repair.files import made_anew, repair_files
@@ -19,6 +20,7 @@ from conrepair.application.report.repair.summary import repair_line
 from conrepair.application.report.result import AuditResult, Problem, Ran, RepairedTarget, Row
 from conrepair.application.report.row_paths import placed
 from conrepair.application.report.saved import result_json
+from conrepair.application.verbs.option import in_python
 from conrepair.diagnosis.localization.result import Localization, LocatedFault
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.formats.models.identity import place_model
@@ -92,7 +94,7 @@ class _Told:
             TypeError: always.
         """
         raise TypeError(
-            f"{type(self).__name__} is neither true nor false. Ask its verdict or exit_code, or use "
+            f"a {type(self).__name__} is neither true nor false. Ask its verdict or exit_code, or use "
             "conrepair.testing.assert_equivalent."
         )
 
@@ -185,7 +187,9 @@ class Compared(_Judged):
         return write_audit(self._placed_in(folder, *inputs), self.store).folder
 
     def __str__(self) -> str:
-        return "\n".join([self._judgement, *_fault_lines(self.faults), *(f"note: {note}" for note in self.notes)])
+        figures = filter(None, [in_a_sentence(self.row.comparison)])
+        notes = [f"note: {note}" for note in self.notes]
+        return in_python("\n".join([self._judgement, *figures, *_fault_lines(self.faults), *notes]))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -372,7 +376,7 @@ class Localized(_Shown):
     def __str__(self) -> str:
         found = self.localization
         told = verdict_advice(found, self.about) if found.is_right else f"on {seen(found, self.about)}"
-        return "\n".join([f"{self.verdict.value}: {self.reason}", *_fault_lines(self.faults), told])
+        return in_python("\n".join([f"{self.verdict.value}: {self.reason}", *_fault_lines(self.faults), told]))
 
 
 def _layers_of(row: Row) -> Localization:
@@ -463,9 +467,9 @@ class Repaired(_Shown):
 
     def __str__(self) -> str:
         if self.result is None and self.before.is_right:
-            return f"nothing to repair: {self.reason}\n{verdict_advice(self.before, self.about)}"
+            return in_python(f"nothing to repair: {self.reason}\n{verdict_advice(self.before, self.about)}")
         told = self.reason if self.result is not None else f"not repaired: {self.reason}"
-        return "\n".join([told, *_fault_lines(self.faults)])
+        return in_python("\n".join([told, *_fault_lines(self.faults)]))
 
 
 def _refused(problem: Problem, known: RepairedTarget, folder: Path) -> ConrepairError:

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Literal, ParamSpec, Self, TypeVar, dataclass_t
 from conrepair.application.verbs import numbers
 from conrepair.ground.intake import arguments
 from conrepair.ground.intake.arguments import Reader
-from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.errors import ConrepairError, UsageError
+from conrepair.ground.runtime.words import meant
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -109,16 +110,20 @@ def options(group: str = "", *, seldom: str = "") -> Callable[[type[Asked]], typ
         seldom: Names of those of its options that few need, separated by spaces.
     """
 
-    def made(verb: type[Asked]) -> type[Asked]:
+    def declared(verb: type[Asked]) -> type[Asked]:
         own = {name: item for name, item in vars(verb).items() if isinstance(item, dataclasses.Field)}
         few = {name: own[name] for name in seldom.split()}
         for name, item in own.items():
             if told := item.metadata.get(_KEY):
                 told = dataclasses.replace(told, group=told.group or group, seldom=name in few)
                 item.metadata = MappingProxyType({_KEY: told})
-        return dataclass(frozen=True, kw_only=True)(verb)
+        made = dataclass(frozen=True, kw_only=True)(verb)
+        for name, about, default in made.declared():
+            if about.flag:
+                _IN_PYTHON.setdefault(about.flag, (name, str(not default) if about.value.parsed is True else ""))
+        return made
 
-    return made
+    return declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +147,8 @@ class Options:
                 found = about.value.checked(name, value)
                 known = about.value.choices
                 if known and value != default and found not in known:
+                    if close := meant(str(found), known):
+                        raise UsageError(f"{name} is {found!r}{close} Known are {', '.join(known)}.")
                     raise arguments.refused(name, value, f"one of {', '.join(known)}")
                 object.__setattr__(self, name, found)
 
@@ -221,8 +228,17 @@ def takes(options: Callable[P, Asked]) -> Callable[[Callable[[Asked], R]], Calla
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            signature.bind(*args, **kwargs)  # its errors speak of arguments, and not of a class
-            return function(options(*args, **kwargs))
+            try:
+                signature.bind(*args, **kwargs)  # its errors speak of arguments, and not of a class
+            except TypeError as error:
+                unknown = [name for name in kwargs if name not in signature.parameters]
+                close = _meant_by(unknown[0], options) if unknown else ""
+                raise TypeError(f"conrepair.{function.__name__}() {error}{close}") from None
+            try:
+                return function(options(*args, **kwargs))
+            except ConrepairError as error:
+                error.args = tuple(in_python(item) if isinstance(item, str) else item for item in error.args)
+                raise
 
         given = inspect.signature(function).return_annotation
         call.__signature__ = signature.replace(return_annotation=given)  # type: ignore[attr-defined]
@@ -231,6 +247,31 @@ def takes(options: Callable[P, Asked]) -> Callable[[Callable[[Asked], R]], Calla
         return call
 
     return decorated
+
+
+def _meant_by(word: str, options: Any) -> str:
+    """What follows behind an argument that doesn't exist: the one that a shell calls so, or one that's close."""
+    names = [item.name for item in dataclasses.fields(options)]
+    flags = {about.flag.strip("-").replace("-", "_"): name for name, about, _ in options.declared() if about.flag}
+    return f"; did you mean {flags[word]!r}?" if word in flags else meant(word, names)
+
+
+_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*)\b(?! on the command line)(?: (\d+)\b)?")
+_IN_PYTHON: dict[str, tuple[str, str]] = {}  # by flag: the argument, and its value where it's a switch
+
+
+def in_python(text: str) -> str:
+    """A text in which options of a shell are called as from Python: `data=` for --data, `trust=True` for --trust.
+
+    Args:
+        text: Of an error, or what helps further.
+    """
+
+    def called(found: re.Match[str]) -> str:
+        name, value = _IN_PYTHON.get(found[1], ("", ""))
+        return f"{name}={found[2] or value}" if name else found[0]
+
+    return _FLAG.sub(called, text)
 
 
 def _documented(options: Any) -> Iterator[str]:

@@ -76,7 +76,7 @@ def _backends_options(name: str, value: Any) -> Any:
     for text in arguments.NAMES(name, value):
         key, equals, said = text.partition("=")
         if not (equals and key):
-            raise UsageError(f"--option {text}: write NAME=VALUE, as in optimization=basic")
+            raise UsageError(f"{name}: {text!r}: write NAME=VALUE, as in optimization=basic")
         try:
             found[key] = json.loads(said)
         except ValueError:

@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,40 @@ class Description:
             if self.weights.get(dtype, 0) / total > 0.5 or ends == {dtype}:
                 return dtype
         return "float64" if self.weights.get("float64", 0) / total > 0.5 else "float32"
+
+    def rows(self, missing: Iterable[str] = ()) -> list[tuple[str, str]]:
+        """What a person reads of it: what each row is about, and its words.
+
+        Args:
+            missing: What can't be said without running the model.
+        """
+        missing = tuple(missing)
+        version = f", IR version {self.ir_version}" if self.ir_version else ""
+        opset = f", opset {self.opset}" if self.opset else ""
+        stored = f": {', '.join(self.weights)} weights, computed in {self.computes}" if self.computes else ""
+        counted = self.parameters or not missing
+        return [
+            ("format", f"{self.format}{version}{opset}"),
+            *(("input", str(spec)) for spec in self.inputs),
+            *(("output", str(spec)) for spec in self.outputs),
+            *([("parameters", f"{self.parameters:,} ({self.precision}{stored})")] if counted else []),
+            *([("state", ", ".join(self.states))] if self.states else []),
+            ("operators", ", ".join(f"{name} {count}" for name, count in self.operators.items())),
+            *(("missing", text) for text in missing),
+            ("producer", self.producer or "not recorded"),
+            *((f"metadata {key}", text) for key, text in self.metadata.items()),
+            *(("warning", text) for text in self.warnings),
+        ]
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self.rows())
+        return f"<table>{''.join(rows)}</table>"
 
     @property
     def quantized(self) -> bool:

@@ -96,7 +96,7 @@ def test_files_with_odd_names(
     name = f"{name}.onnx"
     onnx.save(ODD["a batch that is fixed"](), name)
     line = told(capsys, [f"./{name}" if name.startswith("-") else name])
-    words = shlex.split(line.removesuffix("` runs it on drawn inputs").removeprefix("`"))
+    words = shlex.split(line.removesuffix("` runs it on random inputs").removeprefix("`"))
     assert main([*words[1:], "-q"]) == 0, words
 
 
@@ -117,7 +117,7 @@ def test_texts_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.chdir(tmp_path)
     cast = helper.make_node("Cast", ["x"], ["y"], to=FLOAT)
     onnx.save(net([cast], {"x": (TensorProto.STRING, ["batch", 2])}, ["batch", 2])(), "text.onnx")
-    assert "runs it on drawn inputs" in told(capsys, ["text.onnx"])
+    assert "runs it on random inputs" in told(capsys, ["text.onnx"])
     assert main(["execute", "text.onnx", "-q"]) == 0
 
 

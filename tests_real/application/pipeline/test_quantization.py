@@ -211,13 +211,13 @@ def test_converting_with_quantization(room: Path, capsys: pytest.CaptureFixture[
     assert spec.quantization.scale == pytest.approx(expected_scale(room, "torchvision", [*range(6)]), rel=1e-4)
     capsys.readouterr()
     for arguments, words in [
-        ([], "keras-tflite with quantize=int8 calibrates with data, and none is given. Give --data"),
+        ([], "keras-tflite with quantize=int8 needs data to calibrate with. Give --data"),
         (["--data", "photos"], "Give --recipe: "),
         (["--data", "nowhere", "--recipe", "raw"], "nowhere"),
         (["--option", "keras-tflite.quantise=int8"], "has no option 'quantise'"),
         (["--option", "keras-tflite.quantize=int4"], "takes one of"),
         (["--option", "keras-tflite.calibration_samples=many"], "takes int"),
-        (["--option", "onnx-float16.keep_io=true"], "the route is keras-tflite, which doesn't use onnx-float16"),
+        (["--option", "onnx-float16.keep_io=true"], "the conversion is by keras-tflite, not by onnx-float16"),
         (["--option", "quantize=int8"], "write CONVERTER.NAME=VALUE"),
     ]:
         assert main([*command, "-o", "other.tflite", *arguments]) == 2, arguments

@@ -52,10 +52,10 @@ def _next(found: Described, options: argparse.Namespace) -> str:
     more = ["--trust"] if options.trust else []
     if not inputs and found.missing and not options.inputs:
         example = command("inspect", options.model, *more, inputs=[_EXAMPLE])
-        return f"its file doesn't say what it takes: declare that, of your own sizes, as in {example}"
+        return f"the file doesn't say which inputs it takes: declare them, with your own sizes, as in {example}"
     if not inputs:
         return ""
-    return f"{command('execute', options.model, *more, inputs=options.inputs)} runs it on drawn inputs"
+    return f"{command('execute', options.model, *more, inputs=options.inputs)} runs it on random inputs"
 
 
 def _show(description: Description, model: Model, missing: Sequence[str], *, as_json: bool) -> None:
@@ -64,24 +64,6 @@ def _show(description: Description, model: Model, missing: Sequence[str], *, as_
         say(json.dumps(value | ({"missing": list(missing)} if missing else {}), indent=2))
         return
     table = Table(Column(style="bold"), Column(overflow="fold"), box=None, show_header=False, pad_edge=False)
-    version = f", IR version {description.ir_version}" if description.ir_version else ""
-    opset = f", opset {description.opset}" if description.opset else ""
-    stored = f": {', '.join(description.weights)} weights, computed in {description.computes}"
-    precision = f"{description.precision}{stored if description.computes else ''}"
-    parameters = f"{description.parameters:,} ({precision})"
-    rows = [
-        ("format", f"{description.format}{version}{opset}"),
-        *(("input", str(spec)) for spec in description.inputs),
-        *(("output", str(spec)) for spec in description.outputs),
-        *([("parameters", parameters)] if description.parameters or not missing else []),
-        *((("keeps", f"a state: {', '.join(description.states)}"),) if description.states else ()),
-        ("operators", ", ".join(f"{name} {count}" for name, count in description.operators.items())),
-        *(("missing", text) for text in missing),
-        ("producer", description.producer or "not recorded"),
-        *((f"metadata {key}", text) for key, text in description.metadata.items()),
-        *(("warning", text) for text in description.warnings),
-        ("sha256", model.sha256),
-    ]
-    for name, text in rows:
+    for name, text in (*description.rows(missing), ("sha256", model.sha256)):
         table.add_row(name, text)
     output_console().print(table)
