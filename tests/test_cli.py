@@ -62,11 +62,13 @@ def test_comparing_equals(net: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     printed = capsys.readouterr().out
     assert "equivalent" in printed
     assert "32 random samples, uniform in [-1, 1], seed 0" in printed
-    words = "takes [9, 6, 3] a sample, the source's `x` [3, 9, 6]"
+    words = "takes the shape [9, 6, 3] for each sample, `x` of the original [3, 9, 6]"
     assert main(["compare", str(net), str(other), "-q"]) == 0  # a layout that the network undoes itself
-    assert f"another signature: input `image` {words}" in " ".join(capsys.readouterr().out.split())
+    assert f"the signature differs, the numbers don't: input `image` {words}" in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert main(["compare", str(net), str(other), "-q", "--strict-signature"]) == 1
-    assert f"{words} (its numbers: equivalent" in " ".join(capsys.readouterr().out.split())
+    assert f"{words} (the numbers are equivalent" in " ".join(capsys.readouterr().out.split())
     assert (sha256_of(net), sha256_of(other)) == hashes
 
 

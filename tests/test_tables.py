@@ -57,7 +57,7 @@ def test_labels_are_labels(tmp_path: Path) -> None:
     assert run.outputs["probabilities"].shape == (2, 3)
     found = conrepair.compare(source, target, in_process=True)
     assert found.verdict is Verdict.FAULTY
-    assert "of 32 texts differ, first at [" in found.reason
+    assert "of 32 texts differ; the first, at index [" in found.reason
 
 
 def test_texts_of_python(tmp_path: Path) -> None:

@@ -58,7 +58,10 @@ REPAIR: Any = {"verb": "repair"}
 TEXTS = ("setosa", "versicolor", "virginica")
 OTHERS = (TEXTS[1], TEXTS[0], TEXTS[2])
 NARROW = ["BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E5M2", "INT4", "UINT4"]
-OTHER_SIGNATURE = "another signature: input `x` takes [12, 12, 3] a sample, the source's `x` [3, 12, 12]"
+OTHER_SIGNATURE = (
+    "the signature differs, the numbers don't: input `x` takes the shape [12, 12, 3] "
+    "for each sample, `x` of the original [3, 12, 12]"
+)
 EXCHANGED = {"end": "r = Reshape (m, sizes) y = Transpose <perm = [0, 2, 1]> (r)", "shape": "8, 3"}
 FLAT = {"end": "y = Identity (m)", "shape": "24"}
 FLATTENED = {"end": "r = Reshape (m, sizes) y = Flatten (r)", "shape": "24"}
@@ -134,7 +137,7 @@ CASES = [
     Case("columns", networks.columns, **REPAIR),
     Case("columns, reordered", networks.columns, {"reordered": True}, **REPAIR),
     Case("columns, one off", networks.columns, {"wrong": 1.02}, FAULTY,
-         "column 5 of `y` differs by 2.0e-02 of its own size", "m",
+         "column 5 of `y` is off by 2.0 %", "m",
          "what hides the error: through it outputs differ by 0.02", "`m` is computed anew, by MatMul",
          **REPAIR),
     Case("columns, exchanged", networks.columns, EXCHANGED, FAULTY, "its axes in another order", "y",
@@ -145,8 +148,9 @@ CASES = [
     Case("columns, flattened", networks.columns, FLATTENED, FAULTY, "output `y` has 2 axes", "y",
          "structure: Reshape `y` is in the target, and not in the source: ", "Reshape is put behind `y`", **REPAIR),
     Case("a softmax added", networks.classes, {"end": "Softmax <axis = -1>"}, FAULTY,
-         "the conversion added a softmax (as probabilities:"),
-    Case("a softmax removed", networks.classes, {}, FAULTY, "the conversion removed a softmax (as probabilities:",
+         "the conversion added a Softmax (compared as probabilities:"),
+    Case("a softmax removed", networks.classes, {}, FAULTY, ("the conversion removed a Softmax (compared "
+                                                             "as probabilities:"),
          source={"end": "Softmax <axis = -1>"}),
     Case("a layout that's undone", networks.turned_pictures, {"perm": [0, 3, 1, 2]}, reason=OTHER_SIGNATURE),
     Case("a layout that's undone, strictly", networks.turned_pictures, {"perm": [0, 3, 1, 2]}, FAULTY,
@@ -181,7 +185,8 @@ CASES = [
     Case("above zero, scaled", ragged_networks.above_zero, {"weight": 1.3}, FAULTY, "relative error", "y", "operand"),
     Case("picked, threshold", ragged_networks.picked, {"threshold": 0.1}, FAULTY, "rows against", "choose",
          "operand"),
-    Case("picked, turned", ragged_networks.picked, {"turned": True}, FAULTY, "the same rows in another order", "lain",
+    Case("picked, turned", ragged_networks.picked, {"turned": True}, FAULTY, ("the rows are the same, "
+                                                                              "but in another order"), "lain",
          "steps [-1]"),
     Case("boxes of each sample", networks.overlapping, {"overlap": 0.4}, FAULTY, "", "chosen",
          "iou_threshold (overlap) of `chosen` is 0.4 in the target, 0.5 in the source", source={"overlap": 0.5}),
@@ -289,7 +294,7 @@ CASES = [
 
     # Another arithmetic, which excuses what it makes alone.
     Case("a device in bfloat16", device_outputs.scores, {"wrong": ""}, "noise",
-         "explained if it computes in bfloat16", options=PICTURES_OF_DEVICES, **ANSWERS),
+         "as if the device computed in bfloat16", options=PICTURES_OF_DEVICES, **ANSWERS),
     *(Case(f"a device in bfloat16, {wrong}", device_outputs.scores, {"wrong": wrong}, FAULTY,
            options=PICTURES_OF_DEVICES)
       for wrong in ("no numbers", "one that's none", "zeros behind the samples that are simulated",

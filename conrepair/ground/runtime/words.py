@@ -130,6 +130,15 @@ def percent(share: float) -> str:
     return f"{sign}{rounded * 100:.{digits}f} %"
 
 
+def times(ratio: float) -> str:
+    """How many times larger, with two digits: "1.5 times", "16,000,000 times".
+
+    Args:
+        ratio: Not below zero.
+    """
+    return percent(ratio) if not ratio < _MANY else f"{ratio:.2g} times"
+
+
 def telling(value: float, neutral: float = 1.0, digits: int = 3) -> str:
     """As many digits as it takes to tell a number from what would say nothing: a factor of 1.0002 isn't 1.
 

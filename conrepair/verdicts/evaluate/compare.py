@@ -1,4 +1,4 @@
-"""Compare two runs: every output's tensors, the answers, the times; and judge."""
+"""Compare two runs, their outputs' tensors, predictions and times, and judge."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from conrepair.ground.metrics.ranks import kendall_tau_union, overlap, rank_bias
 from conrepair.ground.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.ground.metrics.statistics import TimeComparison, compare_times, wilson_interval
 from conrepair.ground.metrics.tensors import TensorError, compare_tensors, relative_error, row_chunks
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.answers import holds_probabilities, is_scores, probabilities, right_answers
 from conrepair.verdicts.evaluate.draws import judge_draws
 from conrepair.verdicts.evaluate.evidence import Evidence, beside_exact, by_arithmetic, explained_by, fits_of
@@ -42,7 +43,7 @@ _RIGHT = {Verdict.EQUIVALENT, Verdict.NOISE}
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerComparison:
-    """How the answers of two runs differ; means over samples.
+    """How the predictions of two runs differ; means over samples.
 
     Attributes:
         top1_differs: Number of samples with another best class.
@@ -68,10 +69,10 @@ class AnswerComparison:
         """Check what a document may have otherwise.
 
         Raises:
-            ValueError: if more answers differ than there are.
+            ValueError: if more predictions differ than there are samples.
         """
         if not 0 <= self.top1_differs <= self.samples:
-            raise ValueError(f"{self.top1_differs} of {self.samples} answers can't differ")
+            raise ValueError(f"{self.top1_differs} top-1 predictions of {self.samples} samples can't differ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +82,13 @@ class OutputComparison:
     Attributes:
         pair: Which outputs.
         error: Of the tensors.
-        floor: Relative L2 that rounding explains.
+        floor: The largest relative L2 that rounding errors make.
         floor_measured: Whether it was measured.
-        answers: When the output is class scores.
+        answers: How predictions differ, when the output is class scores.
         verdict: Of this output.
         reason: In words.
         notes: What was done to make both comparable.
-        open: Whether the verdict may be another once the source's rounding is measured a second time.
+        open: Whether the verdict may change once the original's rounding error is measured a second time.
         hidden: Relative L2 of the wrongest slice, where that of all values hides it; 0 elsewhere.
         fits: How well each arithmetic explains the difference, of those that were simulated.
         explained: What explains the difference.
@@ -123,14 +124,14 @@ def _badness(output: OutputComparison) -> tuple[int, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedOutputs:
-    """What all outputs together say of a candidate.
+    """The comparison of all outputs of a converted model with the original's.
 
     Attributes:
         verdict: The worst of the outputs'.
         reason: Of the worst output.
         outputs: One for each pair.
         unpaired: Outputs without partner, in words.
-        face: By the reference's outputs, what callers get otherwise whatever the numbers are, in words.
+        face: By the reference's outputs, how the signature differs whatever the numbers are, in words.
         layouts: In which other layout inputs and outputs are, where that's no fault, in words.
         arithmetic: That explains all differences which float32 doesn't; "" where none was recognized.
         chosen: Names of outputs whose elements are judged by a tolerance that somebody chose.
@@ -234,7 +235,9 @@ def compare_outputs(
     known: Evidence[Run] = Evidence(**evidence)
     already = _quantized_already(source or reference, (reference, candidate))
     if reference.count != candidate.count:
-        raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
+        raise ValueError(
+            f"{reference.name} was run on {reference.count} samples, {candidate.name} on {candidate.count}"
+        )
     reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
     known = known.each(lambda run: run.with_quantization_of(reference))
     others = known.second_opinion, known.rounded
@@ -264,9 +267,9 @@ def compare_outputs(
         verdict = worst.verdict
         reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
     face, moved = changed_face(reference, candidate, pairs, strict=tolerance.strict_signature)
-    layouts = tuple(f"another signature: {words}" for words in moved.values())
+    layouts = tuple(f"the signature differs, the numbers don't: {words}" for words in moved.values())
     if face and verdict is not Verdict.FAULTY:
-        verdict, reason = Verdict.FAULTY, f"{'; '.join(face.values())} (its numbers: {verdict}, {reason})"
+        verdict, reason = Verdict.FAULTY, f"{'; '.join(face.values())} (the numbers are {verdict}: {reason})"
     outputs = tuple(replace(item, notes=(*item.notes, *layouts)) for item in outputs[:1]) + outputs[1:]
     chosen = frozenset(pair.reference for pair, own in zip(pairs, tolerances, strict=True) if own.given)
     return ComparedOutputs(
@@ -290,21 +293,21 @@ def _measured(
     values, verdict, words = measured(metrics, pair.reference, *arrays)
     if verdict.severity <= output.verdict.severity:
         return replace(output, metrics=values, notes=(*output.notes, *filter(None, [words])))
-    reason = f"{words} (its numbers: {output.verdict}, {output.reason})"
+    reason = f"{words} (without your metrics the output is {output.verdict}: {output.reason})"
     return replace(output, metrics=values, verdict=verdict, reason=reason, open=False, tests=None)
 
 
 def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, allowed: float) -> str:
-    """At which step an output is wrong first, and whose state isn't there."""
+    """At which time step an output is wrong first, and which model keeps a state that the other lacks."""
     errors = [relative_error(one[:, step], two[:, step]) for step in range(reference.steps)]
     wrong = [step for step, error in enumerate(errors) if error > allowed]
     first = wrong[0] if wrong else int(np.argmax(errors))
-    words = f"it begins at step {first + 1} of {reference.steps}"
+    words = f"the error begins at time step {first + 1} of {reference.steps}"
     if first:
-        words += ", where what's kept from the steps before counts"
-    for run, other, whose in ((reference, candidate, "source"), (candidate, reference, "target")):
+        words += ", where the state of earlier steps matters"
+    for run, other, whose in ((reference, candidate, "original"), (candidate, reference, "converted")):
         if run.states and not other.states:
-            words += f"; the {whose} keeps a state ({', '.join(run.states)}), and the other none"
+            words += f"; only the {whose} model keeps a state ({', '.join(run.states)})"
     return words
 
 
@@ -334,8 +337,10 @@ def _compare_output(
         answers, normalized = _compare_answers(pair, (one, two), top_k, reference, candidate)
         if normalized[0] != normalized[1]:
             softmax = "added" if normalized[1] else "removed"
-            side = "candidate" if normalized[1] else "reference"
-            notes.append(f"the {side} gives probabilities, the other scores; compared as probabilities")
+            sides = ("original", "converted") if normalized[1] else ("converted", "original")
+            notes.append(
+                "the {} model gives logits, the {} one probabilities: compared as probabilities".format(*sides)
+            )
             one, two = map(probabilities, (one, two), normalized)
     quantized = not already and (candidate.budgeted or reference.budgeted)
     case = _Case(pair, reference, candidate, tolerance, answers, normalized[0], softmax, quantized, already)
@@ -360,23 +365,23 @@ def _compare_output(
         if both < numbers.NO_NUMBERS * error.count or verdict is Verdict.FAULTY:
             notes.append(words)
         else:
-            verdict, reason = Verdict.UNDECIDED, f"{words}: nothing can be told from them"
+            verdict, reason = Verdict.UNDECIDED, f"{words}: can't tell whether the conversion is right"
     spread = None if case.exactly(one, two) else spread_between_samples(one)
     if spread is not None and spread < HARDLY_ANY:
         notes.append(
-            f"outputs hardly depend on the inputs: between samples they vary by {spread:.1e} of their size, so that "
-            "one answer counts as many. Give data (--data), or inputs of another range (--low, --high)"
+            f"all {len(one)} samples give nearly the same output ({percent(spread)} apart), so that the top-1 column "
+            "says little. Try your own data, or inputs of another range"
         )
-        # A budget is for what a target does of its inputs: where it's further off than its source's answers are from
-        # one another, a target that gives one answer, whatever it's fed, would be within it.
+        # Where a quantized model is further off than the original's outputs are from one another, a model that gives
+        # the same output whatever it's fed would be within the limit, too.
         accused = verdict is Verdict.FAULTY and error.cosine >= tolerance.quantized_cosine
         excused = verdict is Verdict.QUANTIZED and error.relative_l2 > spread
         if quantized and (accused or excused):
-            verdict, reason = Verdict.UNDECIDED, f"{reason}; but outputs hardly depend on the inputs"
+            verdict, reason = Verdict.UNDECIDED, f"{reason}; but all samples give nearly the same output"
     rounding = coarser(reference.rounding, candidate.rounding)
     whole = None if rows is None else rows.judge(tolerance, quantized=quantized or already, precision=rounding)
     if whole is not None and whole[0].severity >= verdict.severity:
-        verdict, reason = whole[0], f"{whole[1]} (rows that have a partner: {reason})"
+        verdict, reason = whole[0], f"{whole[1]} (of the rows that both models give: {reason})"
         may_be_rounding = verdict is Verdict.FAULTY and others.rounded is None
     complaint = candidate.intent.complaint if candidate.intent is not None else None
     if complaint is not None and verdict is Verdict.FAULTY:
@@ -384,7 +389,7 @@ def _compare_output(
     elif complaint is not None:
         notes.append(complaint)
     if softmax and candidate.converted and verdict is not Verdict.FAULTY:
-        verdict, reason = Verdict.FAULTY, f"the conversion {softmax} a softmax (as probabilities: {reason})"
+        verdict, reason = Verdict.FAULTY, f"the conversion {softmax} a Softmax (compared as probabilities: {reason})"
     if verdict is Verdict.FAULTY and reference.steps > 1 and one.ndim > 1:
         reason += f"; {_of_steps(one, two, reference, candidate, noise)}"
     off = math.sqrt(1 - tolerance.quantized_cosine**2) if quantized else noise
@@ -411,7 +416,7 @@ def _compare_output(
 
 @dataclass(frozen=True)
 class _Case:
-    """An output that's compared: which one, of what, and what's owed of it.
+    """Two outputs that are compared, and the limits that apply to their difference.
 
     Attributes:
         pair: Which.
@@ -422,7 +427,7 @@ class _Case:
         normalized: Whether the reference gives probabilities.
         softmax: What a conversion did to a softmax; "" for nothing.
         quantized: Whether few bits are meant.
-        already: Whether the source has few bits.
+        already: Whether the original is quantized itself.
     """
 
     pair: OutputPair
@@ -442,14 +447,14 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Judged:
-    """What the numbers of an output say.
+    """The verdict on an output's numbers.
 
     Attributes:
         error: Candidate against reference.
-        floor: What rounding explains.
+        floor: Of rounding errors.
         verdict: Of the numbers alone.
         reason: In words.
-        open: Whether the verdict may be another once rounding is measured a second time.
+        open: Whether the verdict may change once rounding errors are measured a second time.
         hidden: Relative L2 of the wrongest slice; 0 where the norm of all hides none.
         notes: On slices that aren't certain.
     """
@@ -477,7 +482,7 @@ def _judged(case: _Case, one: Array, two: Array, others: Evidence[Array]) -> _Ju
     measured = {name: _difference(one, other) for name, other in again.items()}
     types = reference.spec(pair.reference).dtype, candidate.spec(pair.candidate).dtype
     floor = of_types(rounding.floor(**measured), types, one.size, tolerance)
-    once = "disturbed" not in again  # what rounding explains
+    once = "disturbed" not in again  # so rounding errors were measured at most once
     if exactly:
         few = rounding.precision if rounding.precision in HALF_PRECISIONS else ""
         narrow = "eight bits" if case.already else few
@@ -523,12 +528,12 @@ def _difference(one: Array, other: Array) -> float:
 
 
 def _quantized_already(source: Run, compared: tuple[Run, Run]) -> bool:
-    """Whether the source is in eight bits, so that nobody's wish for them excuses what a target of it does."""
+    """Whether the original is quantized itself, so that the limits for quantized models don't apply."""
     return source.budgeted and not source.asked and not any(run.asked for run in compared)
 
 
 def _integers(pair: OutputPair, reference: Run, measured: float | None, as_probabilities: bool) -> Integers:
-    """What rounding to integers explains of a difference between targets of a quantized source."""
+    """The rounding error to expect between runs of a quantized original and models made of it."""
     quantization = reference.spec(pair.reference).quantization
     operators = reference.operators if reference.arithmetic is None else reference.arithmetic
     step = quantization.scale if quantization and not as_probabilities else 0.0
@@ -542,33 +547,33 @@ def _axes(pair: OutputPair, reference: Run) -> list[int]:
 
 
 def _assumed(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
-    """That a format can't say what integers stand for."""
-    sides = {"reference": pair.reference in reference.assumed, "candidate": pair.candidate in candidate.assumed}
-    words = "format can't say which real numbers its integers stand for; read as the other's"
-    return [f"the {side}'s {words}" for side, assumed in sides.items() if assumed]
+    """A note where a format has no place for the scale and zero point of integers."""
+    sides = {"original": pair.reference in reference.assumed, "converted": pair.candidate in candidate.assumed}
+    words = "file can't hold a scale and zero point for its integers: those of the other file were used"
+    return [f"the {side} {words}" for side, assumed in sides.items() if assumed]
 
 
 def _no_numbers(both: int, count: int, array: Array) -> str:
-    """How much of an output isn't a number, the same on both sides."""
-    words = f"{both} of {count} values are NaN or infinite, the same on both sides"
+    """How many values of an output are NaN or infinite in both models."""
+    words = f"{both} of {count} values are NaN or infinite in both models"
     empty = int((~np.isfinite(array).reshape(len(array), -1).any(axis=1)).sum())
-    return f"{words}; {empty} of {len(array)} samples have nothing else" if empty else words
+    return f"{words}; {empty} of {len(array)} samples have no finite value" if empty else words
 
 
 def _unless_random(
     pair: OutputPair, reference: Run, candidate: Run, allowed: float, *, comparable: bool
 ) -> tuple[Verdict, str] | None:
     """The verdict on an output that is random, `comparable` as it is; None where neither is."""
-    words = "answers differently each time it's run (relative difference {:.1e} between two runs on the same inputs)"
+    words = "gives other outputs each time it's run (two runs on the same inputs differ by {})"
     name = reference.name.partition("@")[0]
     known, found = reference.unsteady.get(pair.reference), candidate.unsteady.get(pair.candidate)
     if known is None:
-        return None if found is None else (Verdict.FAULTY, f"{words.format(found)}, and {name} doesn't")
+        return None if found is None else (Verdict.FAULTY, f"{words.format(percent(found))}, and {name} doesn't")
     if found is None and candidate.seconds.any():  # not of outputs that were computed elsewhere, once
-        return Verdict.FAULTY, f"answers the same each time it's run, and {name} {words.format(known)}"
+        return Verdict.FAULTY, f"gives the same outputs each time it's run, and {name} {words.format(percent(known))}"
     one, two = reference.repeated.get(pair.reference), candidate.repeated.get(pair.candidate)
     if one is None or two is None or not comparable:
-        return Verdict.UNDECIDED, f"{name} {words.format(known)}"
+        return Verdict.UNDECIDED, f"{name} {words.format(percent(known))}"
     count, samples = min(len(one), len(two)), min(one.shape[1], two.shape[1])
     one, two = fit(pair, *(runs[:count, :samples].reshape(-1, *runs.shape[2:]) for runs in (one, two)))
     return judge_draws(one.reshape(count, -1), two.reshape(count, -1), allowed)
@@ -602,7 +607,7 @@ def _compare_answers(
 
 
 def _again(pair: OutputPair, reference: Run, second: Run | None, as_probabilities: bool) -> Array | None:
-    """What the reference's second opinion gives, in the domain that is compared."""
+    """The output of the reference's second computation, as scores or probabilities like what's compared."""
     if second is None or pair.reference not in second.arrays:
         return None
     other = second.arrays[pair.reference]

@@ -34,9 +34,9 @@ def judge_draws(one: Array, two: Array, allowed: float) -> tuple[Verdict, str]:
         The verdict and its reason in words.
     """
     one, two = one.astype(np.float64), two.astype(np.float64)
-    runs = f"over {len(one)} runs of each on the same inputs"
+    runs = f"over {len(one)} runs of each model on the same inputs"
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
-        return Verdict.UNDECIDED, f"both are random, and {runs} some values are NaN or infinite"
+        return Verdict.UNDECIDED, f"outputs of both models are random, and {runs} some values are NaN or infinite"
     size, errors = np.sqrt((one**2).mean()) or 1.0, dict[str, float]()
     for name, ours, theirs, unit, least in _statistics(one, two):
         apart = float(theirs.mean() - ours.mean())
@@ -45,18 +45,18 @@ def judge_draws(one: Array, two: Array, allowed: float) -> tuple[Verdict, str]:
         if chance < _CHANCE and abs(apart) * unit > max(least, allowed * size):
             ratio = f"{np.exp(apart):.3g} times" if name == "spread" else f"{abs(apart) * unit:.2g} off"
             return Verdict.FAULTY, (
-                f"it draws from another distribution: {runs} its {name} is {ratio} the original's (probability of "
-                f"that by chance {chance:.0e})"
+                f"random outputs have another distribution: {runs} the {name} is {ratio} the original's (p-value "
+                f"{chance:.0e})"
             )
     seen = float(np.exp(max(_LARGE, _ERRORS * errors["spread"])))
     if seen > _SEEN:
         return Verdict.UNDECIDED, (
-            f"both are random, and distributions can't be told apart {runs}: a spread would show from {seen:.2g} "
-            "times the original's on. Give more samples (--samples)"
+            f"outputs of both models are random, and can't be told apart {runs}: only a spread of {seen:.2g} times "
+            "the original's or more would show. Give more samples"
         )
     return Verdict.NOISE, (
-        f"both are random, and their distributions agree in mean and spread {runs} (a spread that is {seen:.3g} "
-        "times the original's would show)"
+        f"outputs of both models are random, and their distributions agree in mean and spread {runs} (a spread of "
+        f"{seen:.3g} times the original's would show)"
     )
 
 

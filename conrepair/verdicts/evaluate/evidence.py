@@ -1,4 +1,4 @@
-"""What is known of a reference's rounding, and what that says of a candidate's difference from it."""
+"""Measurements of a reference's rounding error, and whether a candidate's difference is within it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.ground.metrics.running_error import relative_l2
+from conrepair.ground.runtime.words import percent, times
 from conrepair.verdicts.evaluate.own_tests import for_tests
 from conrepair.verdicts.evaluate.slices import wrong_slices
 from conrepair.verdicts.evaluate.tolerance import Tolerance
@@ -41,7 +42,7 @@ class Evidence(Generic[Kept]):
         bounds: How far each element of a right computation may be from that.
         own: By its own runtime, in the batches of those two.
         simulated: In arithmetics that a device may have, by their names, over the first samples.
-        kernel: In words, which of the reference's kernels is off by more than rounding explains.
+        kernel: In words, which of the reference's kernels is off beyond rounding error.
         wide: Whether the second opinion is in float64.
     """
 
@@ -124,29 +125,30 @@ def beside_exact(
     if sharp and not theirs.beyond:
         size = float(np.linalg.norm(bound)) / (float(np.linalg.norm(right)) or 1.0)
         by = Explained(by=By.BOUND, error=error, allowed=size)
-        words = f"relative error {relative_l2(one, two):.1e}"
-        words += f", but each element is as near to its exact value as rounding explains, {theirs.bounds:.2g} of it"
-        return Verdict.NOISE, f"{words} at most{', which the source is not' if told else ''}", told, by
+        words = f"relative error {percent(relative_l2(one, two))}, but each element is within rounding error of its "
+        words += f"exact value, in float64 (at most {theirs.bounds:.2g} of its bound)"
+        return Verdict.NOISE, f"{words}{'; the original model is not' if told else ''}", told, by
     if not ours.beyond and not (sharp and theirs.bounds > numbers.BOUNDS):
         return None
     alone = Evidence(rounded=None if sharp else known.rounded)  # which is of the runtime that's off
     found = judged(right.astype(one.dtype), two, alone)
     if not found.verdict.is_right:
         by = Explained(by=By.NOTHING, error=error, allowed=found.floor.relative_l2)
-        return found.verdict, f"beside exact values: {found.reason}", told, by
+        return found.verdict, f"compared with exact values, in float64: {found.reason}", told, by
     if not ours.beyond:
         return None
     by = explained_by(Verdict.NOISE, error, found.floor, tolerance)
-    return Verdict.NOISE, f"beside exact values, which the source is further from: {found.reason}", told, by
+    words = "compared with exact values, in float64, from which the original model is further off"
+    return Verdict.NOISE, f"{words}: {found.reason}", told, by
 
 
 def explained_by(verdict: Verdict, error: float, floor: Floor, tolerance: Tolerance) -> Explained:
-    """What explains a difference that was judged by what is known of the reference's rounding.
+    """By which evidence a difference was judged.
 
     Args:
         verdict: Of it.
         error: Relative L2.
-        floor: What rounding explains.
+        floor: Of rounding errors.
         tolerance: What counts as equal.
     """
     known = {Verdict.EQUIVALENT: By.TOLERANCE, Verdict.NOISE: floor.by, Verdict.QUANTIZED: By.BUDGET}
@@ -155,9 +157,9 @@ def explained_by(verdict: Verdict, error: float, floor: Floor, tolerance: Tolera
 
 
 def _off(side: Side, kernel: str) -> str:
-    words = f"{side.beyond} of the source's elements are further from their exact values than rounding explains, by "
-    words += f"{side.bounds:.1e} times that at most"
-    return f"the source's own runtime is off{f': {kernel}' if kernel else ''}; {words}"
+    words = f"{side.beyond} elements are further from their exact values than rounding error allows, up to "
+    words += f"{times(side.bounds)} that bound"
+    return f"the original model's own runtime is inaccurate{f': {kernel}' if kernel else ''}; {words}"
 
 
 def _as_others(one: Array, two: Array, count: int) -> bool:
@@ -168,13 +170,13 @@ def _as_others(one: Array, two: Array, count: int) -> bool:
 
 
 def fits_of(one: Array, two: Array, known: Evidence[Array], least: float) -> tuple[Fit, ...]:
-    """How well arithmetics explain a difference, in all slices.
+    """How well each simulated arithmetic accounts for a difference, in all slices.
 
     Args:
         one: The reference's values, samples first.
         two: The candidate's.
         known: With simulations, over the first samples.
-        least: Relative L2 that rounding explains anyway.
+        least: Relative L2 that is within rounding error anyway.
     """
     found = []
     items = known.simulated.items()
@@ -197,7 +199,7 @@ def fits_of(one: Array, two: Array, known: Evidence[Array], least: float) -> tup
 def by_arithmetic(
     outputs: Sequence[OutputComparison], tried: Sequence[str], stored: frozenset[str] = frozenset()
 ) -> tuple[tuple[OutputComparison, ...], str]:
-    """Excuse differences that one arithmetic explains, all of them.
+    """Excuse differences where one arithmetic accounts for all of them.
 
     As large a difference may come of a fault. So it's noise where the arithmetic is known, where outputs are numbers
     of its type, or mostly those of the simulation, and else undecided.
@@ -230,11 +232,11 @@ def by_arithmetic(
             )
             tests = for_tests(output.error, of.expected, numbers.TIMES)
             proof = arithmetic_of(name).proof
-            verdict, reason = Verdict.NOISE, f"{of}. To prove it: {proof}" if proof else str(of)
+            verdict, reason = Verdict.NOISE, f"{of}. To check that: {proof}" if proof else str(of)
             if not certain:
                 by, tests, verdict = None, None, Verdict.UNDECIDED
-                reason = f"{reason}. A fault may make as much: record tensors on the way, or give --arithmetic {name}"
-                reason += " if that's known"
+                reason = f"{reason}. A fault may make as large an error: record more tensors, or give the arithmetic "
+                reason += f"({name}) if you know it"
             notes = (*output.notes, reason)
             output = replace(output, verdict=verdict, reason=reason, explained=by, tests=tests, notes=notes)
         found.append(output)
@@ -242,10 +244,10 @@ def by_arithmetic(
 
 
 def _unexplained(fits: Sequence[Fit]) -> str:
-    """What arithmetics would make of an output, where none explains all differences: the nearest ones."""
+    """The errors that the nearest arithmetics would make, where none accounts for all differences."""
     alone = [arithmetic_of(item.arithmetic).words for item in fits if item.explains]
     if alone:
-        return f"{alone[0]} explains that, but not all outputs"
+        return f"computing in {alone[0]} would make this error, but not those of all outputs"
     made = sorted((item for item in fits if item.expected), key=lambda item: abs(np.log(item.error / item.expected)))
-    words = [f"{arithmetic_of(item.arithmetic).words} makes {item.expected:.1e}" for item in made[:_NAMED]]
-    return f"no arithmetic explains it in all its parts{': ' if words else ''}{', '.join(words)}"
+    words = [f"{arithmetic_of(item.arithmetic).words} would make {percent(item.expected)}" for item in made[:_NAMED]]
+    return "no simulated arithmetic makes this error" + (f" ({', '.join(words)})" if words else "")

@@ -1,4 +1,4 @@
-"""The face of a model, which its callers rely on: the order of its outputs, their types, ranks and axes."""
+"""A model's signature, which its callers rely on: the order of its outputs, their types, ranks and axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOVABLE = 2  # axes of a sample that can be in another order
 def changed_face(
     reference: Run, candidate: Run, pairs: Sequence[OutputPair], *, strict: bool
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """What a caller gives or gets otherwise though the numbers may be right.
+    """How the signatures of two models differ, though the numbers may be right.
 
     Names are the format's own, and conversions change them: only where both models have the same ones do they say
     that the order is another. Sizes of one that are added or lost count. So does another order of an output's axes,
@@ -45,12 +45,12 @@ def changed_face(
 
 
 def _changes(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) -> Iterator[tuple[str, str, bool]]:
-    """By names of the reference, what's otherwise, in words, and whether that's another layout of an array."""
+    """Differences of the signature by the reference's names, in words, and whether each is only another layout."""
     ours, theirs = ([spec.name for spec in run.outputs] for run in (reference, candidate))
     if reference.ordered and candidate.ordered and set(ours) == set(theirs) and ours != theirs:
         moved = next(one for one, two in zip(ours, theirs, strict=True) if one != two)
-        words = f"outputs are in the order {_listing(theirs)}, the source's in the order {_listing(ours)}"
-        yield moved, f"{words}: who reads them by their place gets another", False
+        words = f"the outputs' order is {_listing(theirs)}, in the original {_listing(ours)}"
+        yield moved, f"{words}: code that reads outputs by index gets another one", False
     for pair in pairs:
         for words in _output(reference.spec(pair.reference), candidate.spec(pair.candidate), candidate):
             yield pair.reference, words, False
@@ -82,16 +82,17 @@ def _axes(pair: OutputPair, reference: Run, candidate: Run) -> str:
     )
     moved = sorted(ours) == sorted(theirs) and ours != theirs and bool(reference.channels)
     if pair.flat and len(ours) == len(theirs):
-        return f"output `{pair.candidate}` is {theirs} without the samples, the source's `{pair.reference}` {ours}"
+        words = f"output `{pair.candidate}` has the shape {theirs} for each sample"
+        return f"{words}, `{pair.reference}` of the original {ours}"
     if not pair.exchanged and not (moved and reference.channels == candidate.channels):
         return ""
     order = f", in the order {[axis for axis in pair.permutation if axis]}" if pair.permutation else ""
-    words = f"output `{pair.candidate}` has its axes in another order than the source's `{pair.reference}`"
-    return f"{words}: {theirs} without the samples{order}, the source's {ours}"
+    words = f"output `{pair.candidate}` has its axes in another order than `{pair.reference}` of the original"
+    return f"{words}: {theirs} for each sample{order}, in the original {ours}"
 
 
 def _inputs(reference: Run, candidate: Run) -> Iterator[tuple[str, str, bool]]:
-    """Inputs that take what the source's does otherwise, as `_changes` has it."""
+    """Inputs whose keys or layout differ from the original's, as `_changes` has it."""
     if reference.channels != candidate.channels or not reference.channels:
         return  # formats that have another order
     for one, two in _paired_inputs(reference, candidate):
@@ -100,7 +101,8 @@ def _inputs(reference: Run, candidate: Run) -> Iterator[tuple[str, str, bool]]:
         sizes = [list(spec.shape[1:]) for spec in (one, two)]
         known = all(isinstance(size, int) for size in (*sizes[0], *sizes[1]))
         if known and sizes[0] != sizes[1] and sorted(map(str, sizes[0])) == sorted(map(str, sizes[1])):
-            words = f"input `{two.name}` takes {sizes[1]} a sample, the source's `{one.name}` {sizes[0]}"
+            words = f"input `{two.name}` takes the shape {sizes[1]} for each sample, `{one.name}` of the original "
+            words += f"{sizes[0]}"
             yield one.name, words, True
 
 
@@ -120,7 +122,7 @@ def _listing(names: Sequence[str]) -> str:
 
 
 def _output(one: TensorSpec, two: TensorSpec, candidate: Run) -> Iterator[str]:
-    """What an output is otherwise.
+    """How an output's type, keys and rank differ.
 
     Texts became numbers, real numbers whole ones, or the reverse, where stored integers stand for real numbers; a map
     has other keys; or it has another number of axes.
@@ -130,12 +132,12 @@ def _output(one: TensorSpec, two: TensorSpec, candidate: Run) -> Iterator[str]:
     else:
         same = two.name in candidate.assumed or _is_real(one) == _is_real(two)
     if not same:
-        yield f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"
+        yield f"output `{two.name}` is {two.dtype}, `{one.name}` of the original is {one.dtype}"
     yield from _keys(one, two)
     if len(one.shape) != len(two.shape):
         theirs, ours = (f"([{', '.join(map(str, spec.shape))}])" for spec in (two, one))
-        words = f"output `{two.name}` has {len(two.shape)} axes {theirs}, the source's `{one.name}` {len(one.shape)}"
-        yield f"{words} {ours}"
+        words = f"output `{two.name}` has {len(two.shape)} axes {theirs}, `{one.name}` of the original has"
+        yield f"{words} {len(one.shape)} {ours}"
 
 
 def _is_real(spec: TensorSpec) -> bool:
@@ -146,4 +148,4 @@ def _keys(one: TensorSpec, two: TensorSpec, what: str = "output") -> Iterator[st
     """Maps of other keys; what a model gives as a tensor has none."""
     theirs, ours = (", ".join(map(repr, spec.keys)) for spec in (two, one))
     if one.keys and two.keys and one.keys != two.keys:
-        yield f"{what} `{two.name}` is a map with the keys {theirs}, the source's `{one.name}` with {ours}"
+        yield f"{what} `{two.name}` is a map with the keys {theirs}, `{one.name}` of the original has the keys {ours}"

@@ -50,7 +50,8 @@ def loaded(named: Sequence[Mapping[str, Any]], base: Path, *, trust: bool) -> tu
     programs = [item["function"] for item in named if isinstance(item["function"], str)]
     if programs and not trust:
         raise ModelLoadError(
-            f"{', '.join(programs)}: not run, as functions are programs, with your rights and not confined. "
+            f"{', '.join(programs)}: metric functions weren't run. They are programs: they'd run with your rights, "
+            "outside of the sandbox. "
             f"{how_to_trust('`trust: true` of `metrics`', 'trust=True')}."
         )
     functions = {name: user_function(name, base) for name in programs}
@@ -80,11 +81,11 @@ def measured(
             value = values[name] = float(metric.function(reference, candidate))
         # A function of the user's own may raise anything; what was run before isn't lost for it.
         except Exception as error:  # noqa: BLE001
-            words.append(f"{name} failed: {type(error).__name__}: {error}")
+            words.append(f"the metric {name} failed: {type(error).__name__}: {error}")
             verdicts += [Verdict.UNDECIDED] * (metric.min > -math.inf or metric.max < math.inf)
             continue
         if not metric.min <= value <= metric.max:
             limit = f"at most {metric.max:g}" if value > metric.max else f"at least {metric.min:g}"
-            words.append(f"{name} is {value:.4g}, and {limit} is wanted")
+            words.append(f"the metric {name} is {value:.4g}; {limit} is wanted")
             verdicts.append(Verdict.FAULTY)
     return values, max(verdicts, key=lambda item: item.severity), "; ".join(words)

@@ -1,4 +1,4 @@
-"""A tolerance for tests of a user's own, which what rounding explains passes."""
+"""A tolerance for a user's own tests that rounding errors pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ForTests:
     """|a-b| <= atol + rtol*|reference|, each 1, 2 or 5 times a power of ten.
 
     Attributes:
-        explained: Difference that rounding explains at the output's largest number.
+        explained: The rounding error to expect at the output's largest number.
         rtol: Relative, of each element.
         atol: Absolute, of each element.
     """
@@ -23,8 +23,8 @@ class ForTests:
     atol: float
 
     def __str__(self) -> str:
-        words = f"{self.explained:.0e} here: use atol={self.atol:.0e}, rtol={self.rtol:.0e} in your own tests"
-        return f"rounding explains {words}".replace("e-0", "e-")
+        words = f"{self.explained:.0e}: use atol={self.atol:.0e}, rtol={self.rtol:.0e} in your own tests"
+        return f"the rounding error of this output is up to {words}".replace("e-0", "e-")
 
 
 def for_tests(error: TensorError, floor: float, margin: float) -> ForTests | None:
@@ -35,7 +35,7 @@ def for_tests(error: TensorError, floor: float, margin: float) -> ForTests | Non
 
     Args:
         error: That was measured, which passes, too.
-        floor: Relative L2 that rounding explains.
+        floor: Relative L2 of rounding errors.
         margin: How many times that is still rounding.
 
     Returns:

@@ -49,10 +49,10 @@ class OutputPair:
         """What was done to make both comparable, in words."""
         result = []
         if self.permutation is not None:
-            result.append(f"layout of the candidate transposed by {list(self.permutation)}")
+            result.append(f"the converted model's output was transposed by {list(self.permutation)} to compare it")
         if self.background:
-            side = "candidate" if self.background > 0 else "reference"
-            result.append(f"the {side} has a background class in front; compared without it")
+            side = "converted" if self.background > 0 else "original"
+            result.append(f"the {side} model has a background class in front: compared without it")
         return result
 
 
@@ -92,11 +92,14 @@ def pair_outputs(
                 pairs[name] = pair
                 free.remove(pair.candidate)
     unpaired = [
-        f"the candidate has no output that fits {name} {list(array.shape[1:])}"
+        f"the converted model has no output that fits {name} {list(array.shape[1:])} of the original"
         for name, array in reference.items()
         if name not in pairs
     ]
-    unpaired += [f"the candidate's output {name} {list(candidate[name].shape[1:])} is extra" for name in free]
+    unpaired += [
+        f"the converted model's output {name} {list(candidate[name].shape[1:])} has no counterpart in the original"
+        for name in free
+    ]
     return [pairs[name] for name in reference if name in pairs], unpaired
 
 

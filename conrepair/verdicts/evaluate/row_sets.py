@@ -1,4 +1,4 @@
-"""Outputs that have as many rows as a sample's values make them have: matched row by row, as sets.
+"""Outputs of data-dependent shape, as a detector's boxes: matched row by row, as sets.
 
 A detector's boxes, scores and labels of one sample are one set of rows, as they have the same number of them in each.
 The candidate's rows are put in the reference's order: those that overlap most (boxes) or lie nearest stand beside one
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.run import HeldRun, Run
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 from conrepair.verdicts.evaluate.verdict import Verdict
@@ -31,7 +32,7 @@ _NEARER = 1e-6  # of the scale of values, by which another order must be nearer
 
 @dataclass(frozen=True)
 class RowSet:
-    """What is to be said of a set of rows as a whole.
+    """How the rows of an output of data-dependent shape differ, in all samples.
 
     Attributes:
         counts: By sample, the reference's number of rows and the candidate's, where they differ.
@@ -52,9 +53,9 @@ class RowSet:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know of how rows were compared."""
-        found = ["the number of rows varies between samples; compared as sets of rows, sample by sample"]
+        found = ["the output's shape depends on the data: rows are matched within each sample, in any order"]
         if self.ties:
-            found.append(f"rows that are as good as equal change places in {_samples(self.ties)}")
+            found.append(f"rows of nearly equal scores are in another order in {_samples(self.ties)}")
         return tuple(found)
 
     def judge(self, tolerance: Tolerance, *, quantized: bool, precision: str) -> tuple[Verdict, str] | None:
@@ -66,26 +67,27 @@ class RowSet:
             precision: Whose rounding is to be expected.
         """
         if not self.rows:
-            return Verdict.UNDECIDED, "no sample has any row, on either side: nothing can be told from them"
+            return Verdict.UNDECIDED, "neither model gives a row for any sample: can't tell. Try your own data"
         if not self.counts and not self.order:
             return None
         if not self.counts:
-            words = f"the same rows in another order in {_samples(self.order)}"
-            return Verdict.FAULTY, f"{words}: who takes the first one gets another"
+            words = f"the rows are the same, but in another order in {_samples(self.order)}"
+            return Verdict.FAULTY, f"{words}: code that takes the first row gets another one"
         first, (ours, theirs) = next(iter(self.counts.items()))
-        others = f", and other numbers in {len(self.counts) - 1} more" if len(self.counts) > 1 else ""
-        words = f"{ours} {'row' if ours == 1 else 'rows'} against {theirs} in sample {first}{others}"
+        others = f" (and another number in {len(self.counts) - 1} more samples)" if len(self.counts) > 1 else ""
+        words = f"the original gives {ours} {'row' if ours == 1 else 'rows'} for sample {first}, the converted model "
+        words += f"{theirs}{others}"
         share, most = self.unmatched / self.rows, tolerance.quantized_top1
         if quantized and share <= most:
-            return Verdict.QUANTIZED, f"a quantized model, within its budget: {words}"
+            return Verdict.QUANTIZED, f"a quantized model, error within the limit: {words}"
         if quantized:
-            words = f"{words}; {share:.0%} of all rows have no partner"
-            return Verdict.FAULTY, f"more than quantization explains: {words}"
+            words = f"{words}; {percent(share)} of all rows have no counterpart (limit {percent(most)})"
+            return Verdict.FAULTY, f"a quantized model, error above the limit: {words}"
         if self.own and share <= self.own:
-            words = f"{words}; the source itself has other rows in another arithmetic"
-            return Verdict.UNDECIDED, f"{words}: a fault would look the same"
+            words = f"{words}; the original gives other rows, too, when it is computed in another arithmetic"
+            return Verdict.UNDECIDED, f"{words}: can't tell rounding from a fault"
         if precision in HALF_PRECISIONS and share <= most:
-            return Verdict.UNDECIDED, f"{words}; the rounding of {precision} may decide which rows there are"
+            return Verdict.UNDECIDED, f"{words}; rounding to {precision} may decide which rows there are"
         return Verdict.FAULTY, words
 
 
@@ -268,7 +270,7 @@ def _tied(column: _Column, sample: int, match: Match) -> bool:
 
 def _samples(places: Sequence[int]) -> str:
     first = f"sample {places[0]}"
-    return f"{first} and {len(places) - 1} more" if len(places) > 1 else first
+    return f"{first} and {len(places) - 1} more samples" if len(places) > 1 else first
 
 
 def _held(run: Run, rows: Mapping[str, Samples], without: set[str] | None = None) -> HeldRun:

@@ -61,11 +61,11 @@ class Intent:
 
     @property
     def complaint(self) -> str | None:
-        """What isn't as it was asked for, in words."""
+        """How the precision of the weights differs from what was asked for, in words."""
         if self.silent is not None:
             return f"most of its weights are {_in_words(self.silent)}, and nobody asked for that"
         if self.asked is not None and self.found in _PLAIN:
-            return f"asked for: {self.asked}; but most of its weights are {self.found}"
+            return f"{self.asked} was asked for, but most of its weights are {self.found}"
         return None
 
     @property
@@ -78,7 +78,7 @@ class Intent:
             return self.found
         if self.silent is not None:
             return f"{self.found} (nobody asked for it)"
-        return f"{self.found} ({'as the source' if self.origin is not None else 'found in file'})"
+        return f"{self.found} ({'as in the original' if self.origin is not None else 'found in the file'})"
 
 
 def _in_words(precision: str) -> str:

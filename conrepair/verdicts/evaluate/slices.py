@@ -1,4 +1,4 @@
-"""Judge an output by its slices: scores beside boxes in pixels are as wrong as they are, not as their sum is."""
+"""Judge each slice of an output on its own, as scores that stand in one tensor beside boxes in pixels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.ground.metrics.slices import AxisErrors, errors_by_axis
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.judging import numbers
 from conrepair.verdicts.judging.floor import By, Floor, Rounding
 
@@ -20,15 +21,15 @@ _NAMED = 6
 
 @dataclass(frozen=True)
 class WrongSlices:
-    """Slices that differ by more than their own rounding explains.
+    """Slices that differ beyond their own rounding error.
 
     Attributes:
         axis: Of the arrays that were compared.
         places: Along it, in order.
         error: Relative L2 of the wrongest.
-        floor: What rounding explains of that one.
-        certain: Whether its floor was measured in such a way that it accuses.
-        became: In words, what a grid leaves of them; "" where rounding is all that's known.
+        floor: The rounding error of that one.
+        certain: Whether its rounding error was measured well enough to call the slice wrong.
+        became: In words, what a quantization grid leaves of them; "" where only rounding errors were looked at.
     """
 
     axis: int
@@ -55,10 +56,10 @@ class WrongSlices:
         where = "" if last else f" along axis {axes[self.axis]}"
         if self.became:
             return f"{noun} {listing}{where} of `{output}` {self.became}"
-        verb, most, size = ("differ", "up to ", "their own size") if several else ("differs", "", "its own size")
+        are, most, total = ("are", "up to ", "these small values") if several else ("is", "", "this small value")
         return (
-            f"{noun} {listing}{where} of `{output}` {verb} by {most}{self.error:.1e} of {size}, where rounding "
-            f"explains {self.floor.relative_l2:.1e}; among larger values the error of all hides that"
+            f"{noun} {listing}{where} of `{output}` {are} off by {most}{percent(self.error)} (rounding error: "
+            f"{percent(self.floor.relative_l2)}); the error of the whole output hides {total}"
         )
 
 
@@ -96,9 +97,9 @@ def coarse_slices(reference: Array, candidate: Array, step: float, most: float) 
         step = step or float(np.diff(np.unique(candidate)).min(initial=np.inf))
         reach = np.abs(reference.take(places, axis)).max()
         became = (
-            f"{'became constant' if dead[places].all() else 'lost most of what they say'}: a grid in steps of "
-            f"{step:.3g} holds them beside values up to {peak:.4g}, and theirs reach {reach:.3g}"
-            f"{'. Quantize each before the Concat that joins them, and not what it gives' if certain else ''}"
+            f"{'became constant' if dead[places].all() else 'lost most of their values'}: the quantization step is "
+            f"{step:.3g}, for values up to {peak:.4g} in the same tensor, and theirs reach {reach:.3g}"
+            f"{'. Quantize each input of the Concat that joins them, not its output' if certain else ''}"
         )
         error = float((errors[places] / sizes[places]).max())
         found.append(WrongSlices(axis, tuple(map(int, places)), error, Floor(most, By.OPERATORS), certain, became))
@@ -159,7 +160,7 @@ def _wrong(errors: AxisErrors, rounding: Rounding, margin: float, peak: float) -
 
 
 def _own(errors: AxisErrors, name: str, place: int, sizes: npt.NDArray[np.float64]) -> float:
-    """By how much a slice differs from itself by other means: as was measured of it, or as those no larger do."""
+    """A slice's rounding error: as measured of it, or the median of slices no larger, whichever is more."""
     measured, weights = errors.others[name]
     own = float(measured[place] * np.sqrt(1 + numbers.FEW / weights[place]))
     usual = float(np.median(measured[sizes <= numbers.ALIKE * sizes[place]]))

@@ -2,8 +2,8 @@
 
 `equivalent`: every element is within tolerance, and so is the whole (relative L2), because a softmax over many
 classes makes elements so small that any absolute tolerance passes them; nothing is relative to zeros. `noise`:
-beyond that, but within the rounding error that the source itself has. `quantized`: a target that is meant to be
-stored in few bits, within the budget for that. `undecided`: a source that differs as much from itself in float64,
+beyond that, but within the rounding error that the original itself has. `quantized`: a model that is meant to be
+stored in few bits, within the limit for that. `undecided`: an original that differs as much from itself in float64,
 and too much to call it noise. `faulty`: everything else, and whatever is not a finite number on one side only.
 """
 
@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 
 from conrepair.ground.data.tensor_spec import FEW_DIGITS
 from conrepair.ground.metrics.tensors import TensorError
-from conrepair.ground.runtime.words import telling
+from conrepair.ground.runtime.words import percent, telling
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 from conrepair.verdicts.judging import numbers
 from conrepair.verdicts.judging.floor import By, Floor
 
 
 class Verdict(enum.StrEnum):
-    """What is said of a target, from best to worst."""
+    """The verdict on a converted model, from best to worst."""
 
     EQUIVALENT = "equivalent"
     NOISE = "noise"
@@ -44,10 +44,10 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Integers:
-    """What is owed by a target of a source that is itself in eight bits: not its quantization, only its rounding.
+    """The rounding error to expect where the original is quantized itself, so that quantization adds none.
 
     Attributes:
-        measured: Relative L2 between two sets of the source's kernels; None where there's only one.
+        measured: Relative L2 between two sets of the original's kernels; None where there's only one.
         operators: Number of operators of the source, those left out that only quantize and dequantize.
         step: Of the output, where it's stored in integers; else 0.
         rounds: Whether operators of the source round numbers to integers.
@@ -66,7 +66,7 @@ class Integers:
 
     @property
     def owed(self) -> float:
-        """Relative L2 that rounding to integers explains, as a random walk where it isn't measured to be more."""
+        """Relative L2 to expect of rounding to integers, as a random walk where it isn't measured to be more."""
         return max(numbers.KERNELS * (self.measured or 0.0), numbers.EIGHT_BITS * math.sqrt(max(self.operators, 1)))
 
 
@@ -116,7 +116,7 @@ def judge(
 
     Args:
         error: Candidate against reference.
-        floor: What rounding explains.
+        floor: Of rounding errors.
         tolerance: From the configuration.
         quantized: Whether the target is meant to be stored in fewer bits than the source.
         top1_difference: Share of samples with another best class, None when the output isn't class scores.
@@ -127,20 +127,22 @@ def judge(
     """
     if error.mismatched:
         return Verdict.FAULTY, (
-            f"{error.mismatched} values are NaN or infinite on one side only ({error.nan_candidate} NaN and "
-            f"{error.inf_candidate} infinite in all; in the source {error.nan_reference} and {error.inf_reference})"
+            f"{error.mismatched} values are NaN or infinite in one model only (converted: {error.nan_candidate} NaN, "
+            f"{error.inf_candidate} infinite; original: {error.nan_reference} NaN, {error.inf_reference} infinite)"
         )
     within = error.within_tolerance
     limit = tolerance.relative_l2
     if within and error.max_reference < numbers.SMALLEST and error.relative_l2 > 0:
         return Verdict.EQUIVALENT, (
-            f"every element is within tolerance of a source that gives zeros only, the worst by {error.max_abs:.2e}"
+            f"every element is within tolerance (largest absolute difference {error.max_abs:.2e}); the original "
+            "model gives zeros only"
         )
     if within and (limit is None or error.relative_l2 <= limit):
-        return (Verdict.EQUIVALENT, f"every element is within tolerance, relative error {error.relative_l2:.1e}")
+        return (Verdict.EQUIVALENT, f"every element is within tolerance, relative error {percent(error.relative_l2)}")
     if _is_noise(error, floor.relative_l2, tolerance):
         return Verdict.NOISE, (
-            f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times {floor}"
+            f"relative error {percent(error.relative_l2)} is within rounding error: at most "
+            f"{tolerance.noise_margin:g} times {floor}"
         )
     if integers is not None and (not integers.real or error.relative_l2 <= integers.owed):
         return _judge_integers(error, integers, tolerance, top1_difference)
@@ -148,18 +150,19 @@ def judge(
         return _judge_quantized(error, tolerance, top1_difference)
     if floor.doubted and (_is_noise(error, floor.doubted, tolerance) or _is_as_bad(error, floor.doubted)):
         return Verdict.UNDECIDED, (
-            f"relative error {error.relative_l2:.1e}; the source differs from itself by {floor.doubted:.1e} in "
-            f"another arithmetic, where rounding explains {floor.relative_l2:.1e} by estimate, and no second "
-            "measurement says which of them is right"
+            f"relative error {percent(error.relative_l2)}. Can't tell rounding from a fault: the original model "
+            f"differs from itself by {percent(floor.doubted)} in another arithmetic, where a rounding error of "
+            f"{percent(floor.relative_l2)} is expected, and no other measurement could be made"
         )
     if floor.measured and _is_as_bad(error, floor.relative_l2):
         return Verdict.UNDECIDED, (
-            f"relative error {error.relative_l2:.1e}, but the source differs from itself by {floor.relative_l2:.1e} "
-            "in another arithmetic: it's so badly conditioned on these inputs that a fault would look the same"
+            f"relative error {percent(error.relative_l2)}. Can't tell rounding from a fault: the original model "
+            f"differs from itself by {percent(floor.relative_l2)} in another arithmetic on these inputs, as it's "
+            "badly conditioned. Try other inputs"
         )
     return Verdict.FAULTY, (
-        f"relative error {error.relative_l2:.1e}, the source's own rounding error is {floor.relative_l2:.1e}; "
-        f"{error.exceeding} of {error.count} elements are beyond tolerance, the worst by {error.max_abs:.2e}"
+        f"relative error {percent(error.relative_l2)}, beyond {floor}; {error.exceeding} of "
+        f"{error.count} elements are beyond tolerance, the largest absolute difference is {error.max_abs:.2g}"
     )
 
 
@@ -168,7 +171,7 @@ def _is_noise(error: TensorError, floor: float, tolerance: Tolerance) -> bool:
 
 
 def _is_as_bad(error: TensorError, floor: float) -> bool:
-    """Whether a large error is no larger than what the source differs from itself by."""
+    """Whether a large error is no larger than the original's difference from itself in another arithmetic."""
     as_large = floor >= 1 or 1 / numbers.AS_BAD <= error.norm_ratio <= numbers.AS_BAD
     return as_large and numbers.LARGEST_NOISE < error.relative_l2 <= numbers.AS_BAD * floor
 
@@ -176,34 +179,40 @@ def _is_as_bad(error: TensorError, floor: float) -> bool:
 def _judge_integers(
     error: TensorError, integers: Integers, tolerance: Tolerance, top1_difference: float | None
 ) -> tuple[Verdict, str]:
-    """Judge a target of a source that is quantized already, and so has nothing to lose by quantization."""
-    found = f"{_answers(top1_difference)}relative error {error.relative_l2:.1e}"
+    """Judge a model made of an original that is quantized already."""
+    found = f"{_answers(top1_difference)}relative error {percent(error.relative_l2)}"
     if 0 < error.max_abs <= integers.step * (1 + numbers.OF_A_STEP):
-        return Verdict.QUANTIZED, f"quantized as its source is; no element differs by more than a step: {found}"
+        return Verdict.QUANTIZED, f"quantized as the original is; no element differs by more than a step: {found}"
+    owed = percent(integers.owed)
     if integers.real:
         return Verdict.UNDECIDED, (
-            f"{found}: its weights are quantized, but the source's own kernels differ by {integers.measured:.1e}, as "
-            f"those of real numbers do. Rounding to integers would explain {integers.owed:.1e}"
+            f"{found}. Can't tell rounding from a fault: both models have quantized weights, but the original's own "
+            f"kernels differ by {percent(integers.measured or 0.0)}, as if they computed in real numbers; rounding "
+            f"to integers would make up to {owed}"
         )
-    explained = f"rounding to integers explains {integers.owed:.1e}"
     if error.relative_l2 <= min(integers.owed, numbers.LARGEST_NOISE):
-        return Verdict.QUANTIZED, f"quantized as its source is: {found}, where {explained}"
+        return Verdict.QUANTIZED, (
+            f"quantized as the original is: {found}, within the rounding error of integer kernels (up to {owed})"
+        )
     if integers.measured and error.relative_l2 <= integers.owed:
         return Verdict.UNDECIDED, (
-            f"{found}, but the source differs from itself by {integers.measured:.1e} with other kernels: it's so "
-            "badly conditioned on these inputs that a fault would look the same"
+            f"{found}. Can't tell rounding from a fault: the original model differs from itself by "
+            f"{percent(integers.measured)} with other kernels on these inputs, as it's badly conditioned. Try other "
+            "inputs"
         )
     if integers.measured or _over_budget(error, tolerance, top1_difference):
-        cosine = telling(error.cosine, digits=4)
-        return Verdict.FAULTY, f"the source is quantized already, and {explained}: {found}, cosine {cosine}"
+        return Verdict.FAULTY, (
+            f"the original is quantized already, and the rounding error of integer kernels is up to {owed}: {found}, "
+            f"cosine {telling(error.cosine, digits=4)}"
+        )
     return Verdict.UNDECIDED, (
-        f"the source is quantized already, and {explained} by estimate: {found}; it has no second set of integer "
-        "kernels to measure that with"
+        f"the original is quantized already, and the rounding error of integer kernels is up to {owed} by estimate: "
+        f"{found}. Can't tell rounding from a fault: there's no second set of kernels to measure it with"
     )
 
 
 def _answers(top1_difference: float | None) -> str:
-    return "" if top1_difference is None else f"{top1_difference:.1%} of the top-1 answers differ, "
+    return "" if top1_difference is None else f"{percent(top1_difference)} of the top-1 predictions differ, "
 
 
 def _over_budget(error: TensorError, tolerance: Tolerance, top1_difference: float | None) -> bool:
@@ -215,7 +224,7 @@ def _judge_quantized(error: TensorError, tolerance: Tolerance, top1_difference: 
     measured = f"{_answers(top1_difference)}cosine {telling(error.cosine, digits=4)}, SQNR {error.sqnr_db:.1f} dB"
     if _over_budget(error, tolerance, top1_difference):
         return Verdict.FAULTY, (
-            f"more than quantization explains: {measured} (budget: {tolerance.quantized_top1:.0%}, "
-            f"{tolerance.quantized_cosine:g})"
+            f"a quantized model, error above the limit: {measured} (limits: top-1 "
+            f"{percent(tolerance.quantized_top1)}, cosine {tolerance.quantized_cosine:g})"
         )
-    return Verdict.QUANTIZED, f"a quantized model, within its budget: {measured}"
+    return Verdict.QUANTIZED, f"a quantized model, error within the limit: {measured}"

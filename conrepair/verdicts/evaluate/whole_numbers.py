@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.ground.metrics.tensors import row_chunks
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -35,7 +36,7 @@ def differing_share(one: Array, two: Array) -> float:
 def judge_whole(
     reference: Array, candidate: Array, tolerance: Tolerance, *, quantized: bool, narrow: str, ties: float | None
 ) -> tuple[Verdict, str]:
-    """Judge an output of whole numbers.
+    """Judge an output of integers, booleans or texts.
 
     Args:
         reference: Integers, truth values or texts.
@@ -49,29 +50,27 @@ def judge_whole(
     Returns:
         The verdict and its reason in words.
     """
-    kind = "truth values" if reference.dtype.kind == candidate.dtype.kind == "b" else "integers"
+    kind = "booleans" if reference.dtype.kind == candidate.dtype.kind == "b" else "integers"
     kind = "texts" if are_texts(reference, candidate) else kind
     count, first = _differing(reference, candidate)
     if first is None:
         return Verdict.EQUIVALENT, f"all {reference.size} {kind} are equal"
     words = (
-        f"{count} of {reference.size} {kind} differ, first at {list(first)}: "
-        f"{reference[first]} became {candidate[first]}"
+        f"{count} of {reference.size} {kind} differ; the first, at index {list(first)}, is "
+        f"{candidate[first]} instead of {reference[first]}"
     )
     share, most = count / reference.size, tolerance.quantized_top1
     if quantized and share <= most:
-        return Verdict.QUANTIZED, f"a quantized model, within its budget: {words}"
+        return Verdict.QUANTIZED, f"a quantized model, error within the limit: {words}"
     if quantized:
-        return Verdict.FAULTY, f"more than quantization explains: {words} (budget: {most:.0%})"
+        return Verdict.FAULTY, f"a quantized model, error above the limit ({percent(most)}): {words}"
     if ties is not None and share <= ties:
         return Verdict.UNDECIDED, (
-            f"{words}; the source itself gives {ties:.1%} of them otherwise in another arithmetic: rounding decides "
-            "between candidates that are as good as equal, so that a fault would look the same"
+            f"{words}. Can't tell rounding from a fault: in another arithmetic the original model itself changes "
+            f"{percent(ties)} of them, as rounding decides between nearly equal values"
         )
     if narrow and share <= most:
-        return Verdict.UNDECIDED, (
-            f"{words}; the rounding of {narrow} may decide between candidates that are nearly equal"
-        )
+        return Verdict.UNDECIDED, f"{words}; rounding to {narrow} may decide between nearly equal values"
     return Verdict.FAULTY, words
 
 

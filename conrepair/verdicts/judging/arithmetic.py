@@ -64,12 +64,12 @@ class Arithmetic:
     @property
     def words(self) -> str:
         """For a person."""
-        return f"{self.kind}, its sums too" if self.own_sums else _WORDS.get(self.kind, self.kind)
+        return f"{self.kind}, accumulated in it too" if self.own_sums else _WORDS.get(self.kind, self.kind)
 
 
 _WORDS = {
     "flushed": "float32 without subnormal numbers",
-    "int32": "whole numbers of 32 bits in place of 64",
+    "int32": "int32 in place of int64",
     "tf32": "TF32",
     "int8": "eight bits",
 }

@@ -15,6 +15,7 @@ from conrepair.formats.networks.network import Network
 from conrepair.ground.data.tensor_spec import numpy_dtype
 from conrepair.ground.graph.layer_graph import Array, Node
 from conrepair.ground.graph.operators import OPERATORS, PRODUCTS
+from conrepair.ground.runtime.words import times
 from conrepair.verdicts.judging import numbers
 from conrepair.verdicts.truth.bound import ACCURACY, Analysis
 from conrepair.verdicts.truth.judging import beside
@@ -50,7 +51,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Kernel:
-    """An operator that a runtime computes with a larger error than rounding explains.
+    """An operator that a runtime computes with an error beyond rounding.
 
     Attributes:
         operator: In the vocabulary.
@@ -65,7 +66,7 @@ class Kernel:
     def __str__(self) -> str:
         """For a person."""
         return (
-            f"{self.operator} (`{self.layer}`) by {self.bounds:.1e} times what rounding explains of it (`conrepair "
+            f"{self.operator} (layer `{self.layer}`) is {times(self.bounds)} its rounding error off (`conrepair "
             f"accuracy --operator {self.operator}` measures it over all magnitudes)"
         )
 

@@ -1,4 +1,4 @@
-"""How large a difference rounding explains: the floor of a tensor, or of a part of it, by what was measured."""
+"""How large the rounding error of a tensor, or of a part of it, may be, by what was measured."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import math
 from dataclasses import dataclass
 
 from conrepair.ground.data.tensor_spec import FEW_DIGITS
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.judging import numbers
 from conrepair.verdicts.judging.arithmetic import FLOAT32, arithmetic_of
 
 
 class By(enum.StrEnum):
-    """What explains a difference, from the strongest evidence to none."""
+    """The evidence that a difference is no fault, from the strongest to none."""
 
     BOUND = "bound"  # each element is within the proven bound of rounding
     TOLERANCE = "tolerance"  # that somebody chose, or the usual one
@@ -26,12 +27,12 @@ class By(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """What explains a difference.
+    """The evidence that a difference is no fault.
 
     Attributes:
         by: The evidence.
         error: Relative L2 of the difference.
-        allowed: That the evidence explains at most; of a bound, of all its elements together.
+        allowed: The largest relative L2 that the evidence allows; of a bound, of all its elements together.
         arithmetic: Whose rounding it is.
     """
 
@@ -81,13 +82,14 @@ class Floor:
     def __str__(self) -> str:
         """For a person: whose rounding error, how large, how it's known."""
         few = self.precision in HALF_PRECISIONS or self.precision in FEW_DIGITS
-        whose = f"{self.precision}'s" if few and not self.measured else "the source's own"
-        return f"{whose} rounding error ({self.relative_l2:.1e}, {'measured' if self.measured else 'estimated'})"
+        whose = f"{self.precision}'s" if few and not self.measured else "the original's own"
+        known = "measured" if self.measured else "estimated"
+        return f"{whose} rounding error ({percent(self.relative_l2)}, {known})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rounding:
-    """What's known of a computation's rounding before it's measured.
+    """An estimate of a computation's rounding error before it's measured.
 
     Attributes:
         operators: How many are computed one behind the other.

@@ -11,6 +11,7 @@ import numpy as np
 from conrepair.ground.metrics.running_error import error_of
 from conrepair.ground.metrics.ulps import MOST_LEVELS, step_of
 from conrepair.ground.operators.record import Array
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.judging import numbers
 from conrepair.verdicts.judging.arithmetic import arithmetic_of
 
@@ -20,7 +21,7 @@ _MOST_UNLIKE = 10.0  # so that one fault doesn't decide
 
 @dataclass(frozen=True)
 class Fit:
-    """How well an arithmetic explains a tensor's difference.
+    """How well an arithmetic accounts for a tensor's difference.
 
     Attributes:
         arithmetic: Its name.
@@ -54,10 +55,10 @@ class Fit:
     def __str__(self) -> str:
         """For a person."""
         item = arithmetic_of(self.arithmetic)
-        close = ", and its numbers are mostly those of the simulation" if self.close else ""
+        close = ", with mostly the same numbers" if self.close else ""
         return (
-            f"relative error {self.error:.1e} ({self.units:.2g} of its units) is explained if it computes in "
-            f"{item.words}, which makes {self.expected:.1e} by simulation{close}"
+            f"relative error {percent(self.error)} ({self.units:.2g} units of rounding), as if the device computed "
+            f"in {item.words}: a simulation of that gives {percent(self.expected)}{close}"
         )
 
 
@@ -72,7 +73,7 @@ def fit(name: str, right: Array, given: Array, simulated: Array, least: float = 
         right: The source's values.
         given: The device's.
         simulated: The source's network in the arithmetic.
-        least: Relative L2 that rounding explains anyway.
+        least: Relative L2 that is within rounding error anyway.
     """
     if not right.shape == given.shape == simulated.shape:
         return Fit(name, 0.0, math.inf, math.inf, explains=False)
@@ -115,7 +116,7 @@ def told_apart(fits: Mapping[str, Fit]) -> dict[str, Fit]:
 
 
 def recognized(fits: Sequence[Mapping[str, Fit]], names: Collection[str], share: float = 1.0) -> str:
-    """The arithmetic that explains differences: whose very numbers most of them have, then what's most like them.
+    """The arithmetic that accounts for differences: whose very numbers most of them have, then what's most like them.
 
     Args:
         fits: Of each tensor that differs, by arithmetic.

@@ -45,7 +45,7 @@ def test_a_right_device_is_not_accused_and_its_arithmetic_named(name: str) -> No
     arrays = computed(getattr(torch, name))
     compared = conrepair.compare("net.onnx", _recorded(arrays), data="in.npz", in_process=True)
     assert (compared.verdict, compared.arithmetic) == ("noise", name), compared.reason
-    assert f"explained if it computes in {name}" in compared.reason
+    assert f"as if the device computed in {name}" in compared.reason
     assert "INFERENCE_PRECISION_HINT=f32" in compared.reason
     localized = conrepair.localize("net.onnx", _recorded(arrays, *INNER), data="in.npz", in_process=True)
     assert (localized.verdict, localized.arithmetic, localized.faults) == ("noise", name, ()), localized.reason
@@ -132,7 +132,9 @@ def test_a_target_is_right_where_the_sources_runtime_is_off() -> None:
         found = conrepair.compare("tail.onnx", {"y": values}, data={"x": x}, arithmetic="float32", in_process=True)
         assert found.verdict == verdict, found.reason
         [output] = found.row.comparison.outputs
-        assert any("the source's own runtime is off: Sigmoid (`gate`)" in note for note in output.notes)
+        assert any(
+            "the original model's own runtime is inaccurate: Sigmoid (layer `gate`)" in note for note in output.notes
+        )
 
 
 def test_probabilities_that_were_rounded_are_still_probabilities() -> None:
@@ -226,7 +228,7 @@ def test_samples_that_differ_most_are_looked_at_though_the_others_are_in_an_arit
         ("undecided", "", "bfloat16", True),
         ("undecided", "", "bfloat16-accumulated", True),
         ("undecided", "", "float16", False),
-        ("undecided", "a metric of mine failed (its numbers: ", "bfloat16", False),  # which no layer answers
+        ("undecided", "a metric of mine failed (the numbers are ", "bfloat16", False),  # which no layer answers
         ("noise", "", "bfloat16", False),  # the outputs are certain: something else is in doubt, as labels
     ],
 )
@@ -234,7 +236,7 @@ def test_layers_prove_what_the_arithmetic_left_open_alone(
     verdict: str, reason: str, arithmetic: str, proven: bool
 ) -> None:
     fit = Fit("bfloat16", 1e-3, 1e-3, 1e-3, explains=True)
-    output = SimpleNamespace(verdict=Verdict(verdict), reason=f"{reason}{fit}. To prove it", fits=(fit,))
+    output = SimpleNamespace(verdict=Verdict(verdict), reason=f"{reason}{fit}. To check that", fits=(fit,))
     compared = SimpleNamespace(verdict=Verdict.UNDECIDED, arithmetic="bfloat16", outputs=(output,))
     result, row = SimpleNamespace(is_right=True, arithmetic=arithmetic), SimpleNamespace(comparison=compared)
     assert is_proven(cast("Any", result), cast("Any", row)) is proven

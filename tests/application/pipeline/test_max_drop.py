@@ -73,7 +73,8 @@ def test_a_target_that_answers_worse_is_faulty(folder: Path, tmp_path: Path) -> 
     row = compared(folder, worse, max_drop="top1:0.5%", **loose)
     assert row.verdict == "faulty"
     assert row.reason.startswith(
-        "top-1 accuracy is 5 of 20, the source's 20: it fell by 75 points and may by 0.5 (its numbers: equivalent"
+        "top-1 accuracy is 5 of 20 samples, 20 with the original model: it fell by 75 percentage points "
+        "(allowed: 0.5) (the numbers are equivalent"
     )
     assert row.comparison.verdict == "faulty"
     assert compared(folder, worse, max_drop={"top1": 0.75}, **loose).verdict == "equivalent"
@@ -85,7 +86,9 @@ def test_one_that_answers_as_well_isnt_excused_for_it(folder: Path, tmp_path: Pa
     """A wrong scale of a float target is a fault, whatever it answers."""
     row = compared(folder, classifier(tmp_path / "other.onnx", 1.5), max_drop="top1:0.5%")
     assert row.verdict == "faulty"
-    assert "top-1 accuracy is 20 of 20, the source's 20: it fell by 0 points" in row.reason
+    assert (
+        "top-1 accuracy is 20 of 20 samples, 20 with the original model: it fell by 0 percentage points" in row.reason
+    )
 
 
 def test_it_stands_in_for_the_budgets_of_few_bits(folder: Path) -> None:

@@ -78,7 +78,10 @@ def test_a_function_is_shown_and_decides_only_by_its_limit(pair: tuple[str, str]
     for limits, told in (({"min": 9}, "at least 9"), ({"max": 7}, "at most 7")):
         beyond = conrepair.compare(*pair, metrics=[{"function": mean, "output": "y", **limits}])
         assert (beyond.verdict, beyond.exit_code) == ("faulty", 1)
-        assert f"output y: mean is {values[0]:.4g}, and {told} is wanted (its numbers: equivalent" in beyond.reason
+        assert (
+            f"output y: the metric mean is {values[0]:.4g}; {told} is wanted (without your metrics the "
+            "output is equivalent"
+        ) in beyond.reason
     located = conrepair.localize(*pair, metrics=[{"function": mean, "min": 9, "output": "y"}])
     assert located.verdict == "undecided"  # no layer is at fault
     assert "mean is" in located.reason
@@ -101,7 +104,7 @@ def test_a_program_is_run_only_where_it_is_trusted(
 ) -> None:
     command = ["compare", *pair, "--metric", "measures.py:largest,max=1"]
     assert main(command) == 3
-    assert "measures.py:largest: not run, as functions are programs" in capsys.readouterr().err
+    assert "measures.py:largest: metric functions weren't run" in capsys.readouterr().err
     config: dict[str, Any] = {
         "models": [
             {"name": "a", "path": str(folder / pair[0])},
@@ -124,7 +127,7 @@ def test_a_program_is_run_only_where_it_is_trusted(
     (folder / "audit.json").write_text(json.dumps(config))
     audited = conrepair.audit(folder / "audit.json").rows[-1]
     assert audited.verdict == "faulty"
-    assert "largest is 1.907e-06, and at most 1e-09 is wanted" in audited.reason
+    assert "the metric largest is 1.907e-06; at most 1e-09 is wanted" in audited.reason
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_what_is_no_metric_is_said(value: Any, told: str) -> None:
         ("nowhere.py:largest", UsageError, "there is no file"),
         ("measures.py:smallest", UsageError, "has no function 'smallest'"),
         ("no_such_module:largest", ModelLoadError, "importing no_such_module failed: ModuleNotFoundError"),
-        ("measures.py:largest,output=x", UsageError, "metric: 'x' is no output of the source"),
+        ("measures.py:largest,output=x", UsageError, "metric: the original model has no output 'x'"),
     ],
 )
 def test_what_is_not_there_is_said(pair: tuple[str, str], named: str, error: type[Exception], told: str) -> None:

@@ -98,11 +98,15 @@ def test_files_that_are_not_loaded_say_their_states(files: dict[str, Path]) -> N
     ("source", "target", "words"),
     [
         ("saved", "right", ""),
-        ("saved", "wrong", "it begins at step 2 of 4"),
-        ("saved", "forgets", "step 2 of 4, where what's kept from the steps before counts; the source keeps a state"),
+        ("saved", "wrong", "the error begins at time step 2 of 4"),
+        (
+            "saved",
+            "forgets",
+            "step 2 of 4, where the state of earlier steps matters; only the original model keeps a state",
+        ),
         ("gru", "gru", ""),
-        ("gru", "gru wrong", "it begins at step 2 of 4"),
-        ("gru", "gru forgets", "the source keeps a state (gru/state), and the other none"),
+        ("gru", "gru wrong", "the error begins at time step 2 of 4"),
+        ("gru", "gru forgets", "only the original model keeps a state (gru/state)"),
     ],
 )
 def test_right_and_wrong_targets(source: str, target: str, words: str, files: dict[str, Path]) -> None:
@@ -161,4 +165,4 @@ def test_outputs_computed_elsewhere_have_their_steps_behind_the_samples(right: b
         outputs[:, 2:] += 0.1
     found = conrepair.compare(files["right"], {"y": outputs}, data={"x": rows}, in_process=True)
     assert found.verdict == ("equivalent" if right else "faulty")
-    assert ("begins at step 3 of 4" in found.reason) != right
+    assert ("begins at time step 3 of 4" in found.reason) != right

@@ -34,7 +34,7 @@ def compared(reference: HeldRun, candidate: HeldRun, *, strict: bool = False) ->
 def test_outputs_in_another_order() -> None:
     result = compared(run(a=A, b=B), run(b=B, a=A))
     assert (result.verdict, result.differs) == (Verdict.FAULTY, False)
-    assert "in the order `b`, `a`, the source's in the order `a`, `b`" in result.reason
+    assert "order is `b`, `a`, in the original `a`, `b`" in result.reason
 
 
 @pytest.mark.parametrize("change", [lambda run: dataclasses.replace(run, ordered=False), lambda run: run])
@@ -48,7 +48,7 @@ def test_real_numbers_that_became_whole_ones(ours: str, theirs: str) -> None:
     whole = (B > 0).astype(np.float32)
     result = compared(run(a=whole.astype(ours)), run(a=whole.astype(theirs)))
     assert result.verdict is Verdict.FAULTY
-    assert f"output `a` is {theirs}, the source's `a` is {ours}" in result.reason
+    assert f"output `a` is {theirs}, `a` of the original is {ours}" in result.reason
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("float32", "float16"), ("int64", "int32"), ("int64", "bool")])
@@ -66,9 +66,9 @@ def test_stored_integers_stand_for_real_numbers() -> None:
 def test_another_number_of_axes() -> None:
     result = compared(run(a=A), run(y=A[:, :, None, None]))
     assert result.verdict is Verdict.FAULTY
-    words = "output `y` has 4 axes ([batch, 4, 1, 1]), the source's `a` 2 ([batch, 4])"
+    words = "output `y` has 4 axes ([batch, 4, 1, 1]), `a` of the original has 2 ([batch, 4])"
     assert result.reason.startswith(words)
-    assert "(its numbers: equivalent" in result.reason
+    assert "(the numbers are equivalent" in result.reason
 
 
 def test_wrong_numbers_come_first() -> None:
@@ -104,7 +104,7 @@ def test_another_order_of_axes_within_formats_that_have_one(
     exchanged = np.ascontiguousarray(array.transpose(order))
     result = compared(of_format(array, channels), of_format(exchanged, channels))
     assert (result.verdict, result.differs) == (Verdict.FAULTY, False)
-    assert "output `a` has its axes in another order than the source's `a`" in result.reason
+    assert "output `a` has its axes in another order than `a` of the original" in result.reason
     assert compared(of_format(array, channels), of_format(array, channels)).verdict is Verdict.EQUIVALENT
 
 
@@ -151,7 +151,10 @@ def test_a_layout_that_a_network_undoes_is_noted(
     """The numbers are right: what the input is given in another order, the network brings in order itself."""
     result = compared(of_format(A, "first", ours), of_format(A, channels, theirs))
     assert (result.verdict, result.face) == (Verdict.EQUIVALENT, {})
-    assert any("another signature: input `x0` takes" in note for note in result.outputs[0].notes) is noted
+    assert (
+        any("the signature differs, the numbers don't: input `x0` takes" in note for note in result.outputs[0].notes)
+        is noted
+    )
     assert bool(result.layouts) is noted
     strict = compared(of_format(A, "first", ours), of_format(A, channels, theirs), strict=True)
     assert strict.verdict is (Verdict.FAULTY if noted else Verdict.EQUIVALENT)

@@ -29,12 +29,17 @@ QUANTIZED = "quantized weights"
         (Intent("full-integer quantized", "int8", "float32"), True, "float32", "int8 (asked for)"),
         (Intent("float32", "int8", "float32"), True, "float32", "int8 (asked for; most weights are float32)"),
         (Intent("float16", "float16", "float32"), False, "float16", "float16 (asked for)"),
-        (Intent(QUANTIZED), True, "float32", "quantized weights (found in file)"),
-        (Intent("float16"), False, "float16", "float16 (found in file)"),
-        (Intent(QUANTIZED, None, "full-integer quantized"), True, "float32", "quantized weights (as the source)"),
-        (Intent("float16", None, "float16"), False, "float16", "float16 (as the source)"),
-        (Intent("mixed float16"), False, "float16", "mixed float16 (found in file)"),
-        (Intent("float16", None, "mixed float16"), False, "float16", "float16 (as the source)"),
+        (Intent(QUANTIZED), True, "float32", "quantized weights (found in the file)"),
+        (Intent("float16"), False, "float16", "float16 (found in the file)"),
+        (
+            Intent(QUANTIZED, None, "full-integer quantized"),
+            True,
+            "float32",
+            "quantized weights (as in the original)",
+        ),
+        (Intent("float16", None, "float16"), False, "float16", "float16 (as in the original)"),
+        (Intent("mixed float16"), False, "float16", "mixed float16 (found in the file)"),
+        (Intent("float16", None, "mixed float16"), False, "float16", "float16 (as in the original)"),
         (Intent(QUANTIZED, None, "float32"), False, "float32", "quantized weights (nobody asked for it)"),
         (Intent("float16", None, "float32"), False, "float32", "float16 (nobody asked for it)"),
         (Intent("bfloat16", None, "float16"), False, "float16", "bfloat16 (nobody asked for it)"),
@@ -48,7 +53,7 @@ def test_what_is_complained_about() -> None:
     assert Intent(QUANTIZED, "int8", "float32").complaint is None
     assert Intent(QUANTIZED).complaint is None
     assert "most of its weights are quantized, and nobody asked" in str(Intent(QUANTIZED, None, "float32").complaint)
-    assert "asked for: int8; but most" in str(Intent("float32", "int8", "float32").complaint)
+    assert "int8 was asked for, but most" in str(Intent("float32", "int8", "float32").complaint)
 
 
 MakeRun = Callable[..., Run]
@@ -93,7 +98,7 @@ def test_quantization_that_was_meant_has_a_budget(make_run: MakeRun, intent: Int
 def test_what_was_asked_for_counts_more_than_what_most_weights_are(make_run: MakeRun) -> None:
     result = compare(make_run, 0.01, Intent("float32", "int8 weights", "float32"))
     assert result.verdict is Verdict.QUANTIZED
-    assert result.outputs[0].notes == ("asked for: int8 weights; but most of its weights are float32",)
+    assert result.outputs[0].notes == ("int8 weights was asked for, but most of its weights are float32",)
 
 
 def test_quantization_that_nobody_asked_for_is_a_fault(make_run: MakeRun) -> None:
@@ -111,7 +116,7 @@ def test_quantization_that_nobody_asked_for_is_said_even_when_it_changes_nothing
 def test_half_precision_has_its_own_rounding(make_run: MakeRun) -> None:
     result = compare(make_run, 3e-3, Intent("float16", "float16", "float32"))
     assert result.verdict is Verdict.NOISE
-    assert "10 times float16's rounding error (9.8e-03, estimated)" in result.reason
+    assert "10 times float16's rounding error (0.98 %, estimated)" in result.reason
     assert result.outputs[0].floor == pytest.approx(2.0**-10 * 10)
 
 

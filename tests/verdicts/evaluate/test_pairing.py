@@ -35,12 +35,12 @@ def test_others_are_taken_in_order_where_they_fit() -> None:
     theirs = {"x": drawn(4, 5), "y": drawn(4, 3), "a": drawn(4, 9), "z": drawn(4, 3)}
     pairs, left = pair_outputs(ours, theirs)
     assert [(pair.reference, pair.candidate) for pair in pairs] == [("a", "y"), ("b", "x")]
-    own = "the candidate's output"
+    own = "the converted model's output"
     assert [words.partition(" [")[0] for words in left] == [
-        "the candidate has no output that fits c", f"{own} a", f"{own} z",
+        "the converted model has no output that fits c", f"{own} a", f"{own} z",
     ]  # fmt: skip
     assert "c [7]" in left[0]
-    assert "z [3] is extra" in left[2]
+    assert "z [3] has no counterpart in the original" in left[2]
 
 
 @pytest.mark.parametrize(("classes", "others", "background"), [(1000, 1001, 1), (1001, 1000, -1), (1000, 1000, 0)])
@@ -53,8 +53,8 @@ def test_a_background_class_is_left_out(classes: int, others: int, background: i
     assert one.shape == two.shape == (4, 1000)
     assert np.array_equal(one, ours[:, -1000:])
     assert np.array_equal(two, theirs[:, -1000:])
-    side = {1: "candidate", -1: "reference"}.get(background)
-    assert pair.notes == ([f"the {side} has a background class in front; compared without it"] if side else [])
+    side = {1: "converted", -1: "original"}.get(background)
+    assert pair.notes == ([f"the {side} model has a background class in front: compared without it"] if side else [])
 
 
 def test_other_numbers_of_classes_fit_nothing() -> None:
@@ -70,7 +70,7 @@ def test_a_layout_is_found_by_sizes_or_by_values(axes: tuple[int, ...], shape: t
     one, two = fit(pair, ours, theirs)
     assert np.array_equal(one, two)
     assert pair.permutation is not None
-    assert pair.notes == [f"layout of the candidate transposed by {list(pair.permutation)}"]
+    assert pair.notes == [f"the converted model's output was transposed by {list(pair.permutation)} to compare it"]
     ([plain], _) = pair_outputs({"y": ours}, {"y": ours})
     assert plain == OutputPair("y", "y")
 

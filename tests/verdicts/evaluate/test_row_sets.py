@@ -46,7 +46,7 @@ def compared(candidate: HeldRun, **others: Any) -> ComparedOutputs:
 def test_the_same_rows() -> None:
     found = compared(run("target"))
     assert found.verdict is Verdict.EQUIVALENT
-    assert "compared as sets of rows" in found.outputs[0].notes[0]
+    assert "rows are matched within each sample" in found.outputs[0].notes[0]
 
 
 def test_another_order_is_said_as_such() -> None:
@@ -54,7 +54,10 @@ def test_another_order_is_said_as_such() -> None:
     order[[3, 4, 5]] = 5, 3, 4
     found = compared(run("target", **taken(order)))
     assert found.verdict is Verdict.FAULTY
-    assert "the same rows in another order in sample 1: who takes the first one gets another" in found.reason
+    assert (
+        "the rows are the same, but in another order in sample 1: code that takes the first row gets another one"
+        in found.reason
+    )
     assert all(output.error.relative_l2 == 0 for output in found.outputs)
 
 
@@ -64,7 +67,7 @@ def test_texts_and_rows_of_nothing_are_matched_with_the_others() -> None:
     order[[3, 4, 5]] = 5, 3, 4
     moved = taken(order) | {"labels": texts[order], "none": nothing}
     found = compare_outputs(run("source", labels=texts, none=nothing), run("target", **moved), Tolerance.of())
-    assert "the same rows in another order in sample 1" in found.reason
+    assert "the rows are the same, but in another order in sample 1" in found.reason
     assert all(output.error.relative_l2 == 0 for output in found.outputs)
 
 
@@ -76,14 +79,17 @@ def test_near_ties_may_change_places() -> None:
     moved = taken(order) | {"scores": scores[order]}
     found = compare_outputs(run("source", scores=scores), run("target", **moved), Tolerance.of())
     assert found.verdict is Verdict.EQUIVALENT
-    assert "rows that are as good as equal change places in sample 1" in found.outputs[0].notes
+    assert "rows of nearly equal scores are in another order in sample 1" in found.outputs[0].notes
 
 
 def test_counts_are_told_and_the_others_compared() -> None:
     kept = np.delete(np.arange(12), 4)
     found = compared(run("target", np.array([3, 4, 4]), **taken(kept)))
     assert found.verdict is Verdict.FAULTY
-    assert "5 rows against 4 in sample 1 (rows that have a partner: " in found.reason
+    assert (
+        "the original gives 5 rows for sample 1, the converted model 4 (of the rows that both models give: "
+        in found.reason
+    )
     assert all(output.error.relative_l2 == 0 for output in found.outputs)
 
 
@@ -99,7 +105,7 @@ def test_a_source_that_has_other_rows_itself_accuses_nobody() -> None:
     fewer = run("target", np.array([3, 4, 4]), **taken(kept))
     found = compared(fewer, second_opinion=run("second", np.array([3, 4, 4]), **taken(kept)))
     assert found.verdict is Verdict.UNDECIDED
-    assert "the source itself has other rows in another arithmetic" in found.reason
+    assert "the original gives other rows, too, when it is computed in another arithmetic" in found.reason
 
 
 def test_nothing_can_be_told_from_no_rows() -> None:
@@ -107,7 +113,7 @@ def test_nothing_can_be_told_from_no_rows() -> None:
     lengths = np.zeros(3, np.int64)
     found = compare_outputs(run("source", lengths, **none), run("target", lengths, **none), Tolerance.of())
     assert found.verdict is Verdict.UNDECIDED
-    assert "no sample has any row" in found.reason
+    assert "neither model gives a row for any sample" in found.reason
 
 
 def test_one_size_in_all_samples_beside_several() -> None:
@@ -128,7 +134,10 @@ def test_one_size_in_all_samples_beside_several() -> None:
     )
     found = compare_outputs(source, fixed, Tolerance.of())
     assert found.verdict is Verdict.FAULTY
-    assert "3 rows against 5 in sample 0, and other numbers in 1 more" in found.reason
+    assert (
+        "the original gives 3 rows for sample 0, the converted model 5 (and another number in 1 more samples)"
+        in found.reason
+    )
 
 
 def test_one_of_many_rows() -> None:
@@ -141,5 +150,6 @@ def test_one_of_many_rows() -> None:
     fewer = {name: array[kept] for name, array in source.held.items()}
     found = compare_outputs(source, run("target", np.array([count - 1, 0, 0]), **fewer), Tolerance.of())
     assert (
-        "5000 rows against 4999 in sample 0 (rows that have a partner: all 4999 integers are equal)" in found.reason
-    )
+        "the original gives 5000 rows for sample 0, the converted model 4999 (of the rows that both "
+        "models give: all 4999 integers are equal)"
+    ) in found.reason

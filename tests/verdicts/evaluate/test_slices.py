@@ -70,7 +70,7 @@ def test_a_column_that_the_whole_hides(factor: float) -> None:
     wrong[:, [5, 7]] *= factor
     result = compared(values, wrong)
     assert result.verdict is Verdict.FAULTY
-    assert result.reason.startswith("columns 5 and 7 of `y` differ by up to ")
+    assert result.reason.startswith("columns 5 and 7 of `y` are off by up to ")
     assert result.outputs[0].hidden == pytest.approx(abs(factor - 1), rel=0.01)
     assert result.outputs[0].decisive == result.outputs[0].hidden
 
@@ -83,7 +83,7 @@ def test_each_axis_has_slices(shape: tuple[int, ...]) -> None:
     wrong[:, 3] *= 1.01
     result = compared(values, wrong)
     assert result.verdict is Verdict.FAULTY
-    assert "place 3 along axis 1 of `y` differs by 1.0e-02 of its own size" in result.reason
+    assert "place 3 along axis 1 of `y` is off by 1.0 %" in result.reason
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -177,7 +177,7 @@ def test_scores_that_a_grid_of_boxes_makes_constant_are_told(axis: int) -> None:
     found = quantized(values, in_eight_bits(values))
     assert found.verdict is Verdict.FAULTY
     assert "4 and 5" in found.reason
-    assert "became constant: a grid in steps of 2.51 holds them beside values up to 639" in found.reason
+    assert "became constant: the quantization step is 2.51, for values up to 639" in found.reason
     assert "Concat" in found.reason
 
 

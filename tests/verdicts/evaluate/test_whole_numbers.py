@@ -46,7 +46,7 @@ def test_equal_or_not(count: int, options: dict[str, object], verdict: Verdict) 
     found, words = judged(count, **options)  # type: ignore[arg-type]
     assert found is verdict
     if count:
-        assert f"{count} of 40 integers differ, first at [1, 2]: 12 became 13" in words
+        assert f"{count} of 40 integers differ; the first, at index [1, 2], is 13 instead of 12" in words
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 10, 25, 1 << 20])
@@ -56,7 +56,7 @@ def test_rows_at_a_time_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPat
     changed[3, 9] = 0
     assert differing_share(RIGHT, changed) == 10 / 40
     words = judge_whole(RIGHT, changed, Tolerance(), quantized=False, narrow="", ties=None)[1]
-    assert "10 of 40 integers differ, first at [1, 2]: 12 became 13" in words
+    assert "10 of 40 integers differ; the first, at index [1, 2], is 13 instead of 12" in words
 
 
 def test_nothing_is_equal_to_nothing() -> None:
@@ -74,4 +74,4 @@ def test_kinds_of_numbers() -> None:
         judge_whole(one, two, Tolerance(), quantized=False, narrow="", ties=None)[1]
         for one, two in ((truth, truth), (truth, truth.astype(int)))
     ]
-    assert words == ["all 2 truth values are equal", "all 2 integers are equal"]
+    assert words == ["all 2 booleans are equal", "all 2 integers are equal"]

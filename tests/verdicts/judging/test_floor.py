@@ -77,10 +77,8 @@ def test_a_floor_says_by_what_it_is_known() -> None:
         By.ESTIMATE,
         By.OPERATORS,
     ]
-    assert str(rounding.floor(1e-6)) == "the source's own rounding error (1.0e-06, measured)"
-    assert str(Rounding(operators=4, precision="float16").floor()) == (
-        "float16's rounding error (2.0e-03, estimated)"
-    )
+    assert str(rounding.floor(1e-6)) == "the original's own rounding error (0.00010 %, measured)"
+    assert str(Rounding(operators=4, precision="float16").floor()) == ("float16's rounding error (0.20 %, estimated)")
 
 
 def test_what_was_measured_in_a_finer_type_counts_as_the_coarser_one_has_it() -> None:
@@ -95,7 +93,7 @@ def test_what_was_measured_in_a_finer_type_counts_as_the_coarser_one_has_it() ->
 @pytest.mark.parametrize("precision", ["float64", "mixed float16", "quantized weights"])
 def test_other_precisions_have_the_estimate_of_float32(precision: str) -> None:
     floor = Rounding(operators=4, precision=precision).floor()
-    assert str(floor) == "the source's own rounding error (2.4e-07, estimated)"
+    assert str(floor) == "the original's own rounding error (below 0.0001 %, estimated)"
 
 
 def test_a_piece_may_be_off_by_more_units_than_each_of_many() -> None:

@@ -168,7 +168,7 @@ def test_a_quantized_file_made_elsewhere_is_found_to_be_one(room: Path) -> None:
     row = result.rows[1]
     assert str(row.verdict) == "quantized"
     assert row.ran.intent is not None
-    assert row.ran.intent.text == "quantized weights (found in file)"
+    assert row.ran.intent.text == "quantized weights (found in the file)"
 
 
 def test_synthetic_and_given_tensors_calibrate_too(room: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_wrong_scale_is_no_quantization(room: Path, capsys: pytest.CaptureFixt
     """From eight bits to eight bits, nothing is lost but where integers are rounded."""
     small.tflite_of(small.keras_convnet(), room / "net.tflite", "full-int8")
     assert main(["convert", "net.tflite", "--to", "onnx", "-o", "right.onnx", "-q"]) == 0
-    assert "quantized as its source is" in capsys.readouterr().out
+    assert "quantized as the original is" in capsys.readouterr().out
     proto = onnx.load("right.onnx")
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
     weight = max(
@@ -263,7 +263,7 @@ def test_a_wrong_scale_is_no_quantization(room: Path, capsys: pytest.CaptureFixt
     assert main(["compare", "net.tflite", "right.onnx", "-q"]) == 0
     assert main(["compare", "net.tflite", "wrong.onnx", "-q"]) == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert "the source is quantized already, and rounding to integers explains 2.5e-02" in out
+    assert "the original is quantized already, and the rounding error of integer kernels is up to 2.5 %" in out
 
 
 def test_who_is_off_is_said_where_a_runtime_rounds_what_the_file_does_not(room: Path) -> None:

@@ -457,5 +457,5 @@ def test_scores_beside_boxes_are_lost_at_the_concat_and_repaired(form: str, tmp_
     result = repair_models(left, given, tmp_path / "out", RepairOptions(options, seconds=60, unseen=16))
     (fault,) = result.before.faults
     assert "Concat" in fault.target_layers[0] or fault.target_layers[0].startswith("y")
-    assert "4 and 5 along axis 1 of `y` became constant: a grid in steps of 2.5" in fault.evidence[0]
+    assert "4 and 5 along axis 1 of `y` became constant: the quantization step is 2.5" in fault.evidence[0]
     assert not result.after.faults
