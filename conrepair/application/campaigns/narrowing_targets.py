@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx
 
-from conrepair.formats.backends.all_backends import COMPILERS
+from conrepair.formats.backends.all_backends import BACKENDS, compiles
 from conrepair.formats.converters.all_converters import CONVERTERS
 from conrepair.formats.converters.routes import Route, find_route
 from conrepair.ground.runtime.errors import UsageError
@@ -17,6 +17,7 @@ from conrepair.laboratory.systems.converters import SYSTEM, through
 from conrepair.laboratory.systems.system import Setting
 
 _RUNTIME = "onnxruntime"
+_COMPILERS = tuple(name for name in BACKENDS.own if compiles(name))
 _FORMATS = ("keras", "torch", "tflite")
 
 
@@ -78,12 +79,12 @@ def target(name: str) -> NarrowingTarget:
         raise UsageError(f"nobody called {name!r} can be asked what it takes; known: {', '.join(TARGETS)}")
     if name == _RUNTIME:
         return NarrowingTarget(name, SYSTEM.settings[SYSTEM.plain])
-    if name in COMPILERS:
+    if name in _COMPILERS:
         return NarrowingTarget(name, Setting(name))
     return NarrowingTarget(
         name, through(find_route("onnx", name) if name in _FORMATS else Route((CONVERTERS[name],)))
     )
 
 
-TARGETS = (_RUNTIME, *COMPILERS, *_FORMATS, *(item.name for item in CONVERTERS.values() if item.source == "onnx"))
+TARGETS = (_RUNTIME, *_COMPILERS, *_FORMATS, *(item.name for item in CONVERTERS.values() if item.source == "onnx"))
 """Names of those that can be asked."""

@@ -144,7 +144,7 @@ def _json_path(location: tuple[int | str, ...], value: Any) -> str:
     for part in location:
         if value is not _MISSING and not isinstance(value, dict | list):
             break  # pydantic names the alternatives of a union, and the fields that a text stands for
-        if isinstance(value, dict) and part not in value and part == value.get("name"):
+        if isinstance(value, dict) and part not in value and part in {value.get("name"), "own", "plugin"}:
             continue  # the alternative that a name chose
         try:
             value = value[part]

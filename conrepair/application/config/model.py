@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from conrepair.application.config.device_url import DEVICE_URL, device_of_url
 from conrepair.application.config.rules import LOCAL_DEVICE, broken_rules
@@ -23,10 +23,12 @@ from conrepair.application.config.strict import (
     this_one,
 )
 from conrepair.application.verbs.options import Compiled, Localize, Repair
+from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.models.formats import format_name, unknown_format
 from conrepair.ground.graph.kinds import EditKind
 from conrepair.ground.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.ground.runtime.path_text import fitting_name
+from conrepair.ground.runtime.words import meant
 from conrepair.verdicts.evaluate.tolerance import WITHOUT_BUDGET, ArithmeticName, Tolerance
 
 _DISABLED_PREFIX = "noop_"
@@ -501,7 +503,36 @@ class TvmConfig(_Labelled):
         )
 
 
-BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TfliteConfig | InductorConfig | XlaConfig | TvmConfig
+def _of_no_own_name(schema: dict[str, Any]) -> None:
+    schema["properties"]["name"]["not"] = {"enum": [*BACKENDS.own]}
+
+
+class PluginConfig(_Labelled):
+    """A backend of a plug-in (docs/plugins.md); its options stand beside its name."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_of_no_own_name)
+
+    @field_validator("name")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in BACKENDS:
+            hint = meant(name, BACKENDS, f"known: {', '.join(BACKENDS)}")
+            raise ValueError(f"unknown backend '{name}'{hint}")
+        return name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the backend is told."""
+        return dict(self.model_extra or {})
+
+    @property
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        return ", ".join(f"{name}={value}" for name, value in self.options.items())
+
+
+_OwnConfig = LibrariesConfig | OnnxRuntimeConfig | TfliteConfig | InductorConfig | XlaConfig | TvmConfig
+BackendConfig = _OwnConfig | PluginConfig
 
 
 def _backend_from_name(value: Any) -> Any:
@@ -512,13 +543,21 @@ def _backend_from_name(value: Any) -> Any:
     return {"name": name, "release": release} if is_release else {"name": name}
 
 
-_AnyBackend = Annotated[BackendConfig, Field(discriminator="name")]
+def _whose(value: Any) -> str:
+    """Whether a backend is ours or a plug-in's, by its name."""
+    name = value.get("name") if isinstance(value, dict) else getattr(value, "name", None)
+    return "plugin" if isinstance(name, str) and name not in BACKENDS.own else "own"
+
+
+_Own = Annotated[_OwnConfig, Field(discriminator="name")]
+_AnyBackend = Annotated[Annotated[_Own, Tag("own")] | Annotated[PluginConfig, Tag("plugin")], Discriminator(_whose)]
 _BackendName = (
     Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
     | Annotated[str, Field(pattern=f"^(onnxruntime|tvm){_AT}{_VERSION}$")]
+    | Annotated[_Name, Field(description="A backend of a plug-in.")]
 )
 BACKEND_CONFIGS: dict[str, type[BackendConfig]] = {
-    get_args(kind.model_fields["name"].annotation)[0]: kind for kind in get_args(BackendConfig)
+    get_args(kind.model_fields["name"].annotation)[0]: kind for kind in get_args(_OwnConfig)
 }
 """By name."""
 

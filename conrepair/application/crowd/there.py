@@ -24,7 +24,7 @@ from conrepair.application.crowd.blobs import Blobs
 from conrepair.application.crowd.border import with_paths
 from conrepair.application.crowd.identity import otherwise
 from conrepair.application.crowd.trees import Shelf, Tree, ordinary_files
-from conrepair.application.engine.job_table import JOBS, reach_of
+from conrepair.application.engine.job_table import jobs, reach_of
 from conrepair.ground.runtime.errors import ConrepairError, ExitCode, StorageError, ToolEnvironmentError
 from conrepair.ground.runtime.files.whole import sha256_of, storage_error
 from conrepair.ground.runtime.outside.environments import find_environment, make_environment
@@ -146,7 +146,7 @@ class _Room:
         self._blobs, self._work = blobs, folder / "work"
         self._work.mkdir()
         self._shelf = Shelf(folder / "shelf", blobs)
-        self._workers = Workers(count, jobs=JOBS, memory_gb=memory_gb, folders=(self._work,)).__enter__()
+        self._workers = Workers(count, jobs=jobs(), memory_gb=memory_gb, folders=(self._work,)).__enter__()
         self._turn = threading.Condition()
         self._queue: collections.deque[object] = collections.deque()
         atexit.register(self._close, folder)

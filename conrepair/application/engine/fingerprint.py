@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import conrepair
 from conrepair.application.engine.job_table import JOBS
+from conrepair.ground.runtime.plugins import plugins
 
 _LIBRARIES = (
     "ai-edge-litert",
@@ -37,6 +40,7 @@ _LIBRARIES = (
 )
 _ALL = "conrepair.application.engine.job_table"  # names every job
 _NAMED = re.compile(rb"conrepair((?:\.(?:\w|\{[\w.]+\})+)+)")  # begins with letters, which are looked for fast
+_FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:\n(?:[ ].*\n|\n)*", re.MULTILINE)  # it never runs
 _FILLED_IN = re.compile(r"\{.*?\}")
 
 
@@ -61,6 +65,33 @@ def code_fingerprint(kind: str = "") -> str:
     """
     code = hash_of(job_code(Path(conrepair.__file__).parent, kind))
     return hashlib.sha256(f"{code} {sorted(library_versions().items())}".encode()).hexdigest()
+
+
+def plugin_code(names: Collection[str]) -> str:
+    """Hash of the plug-ins that have one of some names: their code, and the versions of what they require.
+
+    Args:
+        names: Of what a job is, needs, and is told.
+
+    Returns:
+        "" where there's none.
+    """
+    wanted = [item for item in plugins() if item.name in names]
+    found = {(re.split("[.:]", item.value)[0], item.package) for item in wanted}
+    return hash_of({module: _plugin(module, package).encode() for module, package in found}) if found else ""
+
+
+@functools.cache
+def _plugin(module: str, package: str) -> str:
+    required = re.findall(r"^[\w.-]+", "\n".join(importlib.metadata.requires(package) or []), re.MULTILINE)
+    versions = []
+    for name in (package, *required):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions.append(f"{name} {importlib.metadata.version(name)}")
+    spec = importlib.util.find_spec(module)
+    places = [] if spec is None else [*map(Path, spec.submodule_search_locations or [str(spec.origin)])]
+    files = [file for place in places for file in (place, *place.rglob("*.py")) if file.is_file()]
+    return f"{versions} {hash_of({str(file): file.read_bytes() for file in files})}"
 
 
 def hash_of(code: Mapping[str, bytes]) -> str:
@@ -95,7 +126,7 @@ def job_code(package: Path, kind: str = "") -> dict[str, bytes]:
         for name in _named(files, wanted.decode()):
             if name not in found:
                 found[name] = (package / name).read_bytes()
-                waiting += _NAMED.findall(found[name])
+                waiting += _NAMED.findall(_FOR_TYPES.sub(b"", found[name]))
     return found
 
 

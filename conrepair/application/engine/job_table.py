@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from conrepair.application.engine.task import STEPS
 from conrepair.ground.runtime.gpu_devices import gpu_devices
+from conrepair.ground.runtime.plugins import named
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, NETWORK, OPEN
 
 JOBS: Mapping[str, str] = MappingProxyType(
@@ -70,6 +71,11 @@ _ON_DEVICES = {
 }  # what runs on one that isn't the processor
 
 
+def jobs() -> dict[str, str]:
+    """All jobs: ours, and those of installed plug-ins, which have other names."""
+    return {**named("jobs"), **named("gpu_jobs"), **JOBS}
+
+
 def reach_of(kind: str, *, device: str = CONFINED, program: bool = False) -> str:
     """How far a job reaches, by what it is and what the user asked for; by a file, no further than to the GPU.
 
@@ -80,6 +86,7 @@ def reach_of(kind: str, *, device: str = CONFINED, program: bool = False) -> str
     """
     if program or kind == "build":
         return OPEN
-    if kind not in _ON_DEVICES.get(device, ()) or (device == GPU and not gpu_devices()):
+    if device == GPU and not gpu_devices():
         return CONFINED
-    return device
+    known = kind in _ON_DEVICES.get(device, ()) or (device == GPU and kind in named("gpu_jobs"))
+    return device if known else CONFINED

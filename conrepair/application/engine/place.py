@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from conrepair.application.engine.job_table import IMPORTS, JOBS
+from conrepair.application.engine.job_table import IMPORTS, jobs
 from conrepair.application.engine.task import Task
 from conrepair.ground.runtime.outside.environments import make_environment
 from conrepair.ground.runtime.outside.releases import environments_of
@@ -123,7 +123,7 @@ def executor(
     """
     with contextlib.ExitStack() as stack:
         imports = IMPORTS if count > 1 else None  # a single one imports what it needs, and nothing twice
-        workers = Workers(count, module_folders, jobs=JOBS, memory_gb=memory_gb, folders=folders, imports=imports)
+        workers = Workers(count, module_folders, jobs=jobs(), memory_gb=memory_gb, folders=folders, imports=imports)
         here: Executor = stack.enter_context(workers)
         if _places:
             here = stack.enter_context(_places[-1](workers, memory_gb=memory_gb, folders=folders))

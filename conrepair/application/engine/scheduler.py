@@ -8,12 +8,12 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.application.engine.fingerprint import code_fingerprint
+from conrepair.application.engine.fingerprint import code_fingerprint, plugin_code
 from conrepair.application.engine.job_table import reach_of
 from conrepair.application.engine.task import Result, Task, blocked, entries_of, not_stored, refused
 from conrepair.ground.runtime.errors import ConrepairError
@@ -192,7 +192,8 @@ class Scheduler:
         except ConrepairError as error:
             return refused(error)
         known = json.loads(json.dumps(payload), object_hook=_without_path)
-        return payload, job_key(task.kind, known, code_fingerprint(task.kind))
+        others = plugin_code({task.kind, *task.needs, *_texts(known)})
+        return payload, job_key(task.kind, known, code_fingerprint(task.kind) + others)
 
     def _stopped_key(self, task: Task, key: str) -> str:
         """The key of a failure that other limits might avoid."""
@@ -282,6 +283,14 @@ def _reach(task: Task) -> str:
 def _is_interrupted(value: Any) -> bool:
     """Whether a job ended early, with what it had."""
     return isinstance(value, Mapping) and bool(value.get("interrupted"))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(item)
 
 
 def _without_path(value: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conrepair.application.engine.job_table import JOBS
+from conrepair.application.engine.job_table import jobs
 from conrepair.application.engine.place import executor, preparing
 from conrepair.ground.runtime.errors import StorageError
 from conrepair.ground.runtime.files.journal import Journal
@@ -83,7 +83,7 @@ class Session:
     def _workers(self, stack: contextlib.ExitStack) -> Executor:
         """Where jobs run, which may write to the store's folders."""
         if self._in_process or not POSSIBLE:
-            return stack.enter_context(InProcess(JOBS, "" if self._in_process else _NO_WORKERS))
+            return stack.enter_context(InProcess(jobs(), "" if self._in_process else _NO_WORKERS))
         return stack.enter_context(executor(1, (str(self._here),), folders=self.store.reach))
 
     def __exit__(self, *error: Any) -> None:

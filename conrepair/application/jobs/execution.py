@@ -15,7 +15,7 @@ from conrepair.application.jobs.description import of_what_stays
 from conrepair.application.jobs.recorder import Recorder, SizesVaryError
 from conrepair.application.jobs.stepwise import Stepwise
 from conrepair.application.jobs.values import Compiled, RunRecord, RunRequest
-from conrepair.formats.backends.all_backends import COMPILERS, backend
+from conrepair.formats.backends.all_backends import backend, compiler
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.runnable import Runnable
 from conrepair.ground.data.feeds import OPEN_BATCHES, Batch, FeedSource, batches, first_batch, open_feeds
@@ -44,7 +44,7 @@ def compile(  # noqa: A001 (the name of the job)
         options: Of it, complete.
         batch_size: For models that leave it open.
     """
-    record = COMPILERS[backend].compile(model, dict(options), batch_size, folder)
+    record = compiler(backend).compile(model, dict(options), batch_size, folder)
     return Compiled(record, sha256_of(folder))
 
 
@@ -105,7 +105,7 @@ def executed(folder: Path, model: Model, request: RunRequest, runnable: Runnable
         if isinstance(runnable, Stepwise):
             shown = [step_of(feeds, 0) for feeds in shown]
         captured = runnable.runnable if isinstance(runnable, Stepwise) else runnable
-        COMPILERS[request.backend].capture(captured, shown, len(shown), folder)
+        compiler(request.backend).capture(captured, shown, len(shown), folder)
     run = Run(
         name="",
         folder=Path(),

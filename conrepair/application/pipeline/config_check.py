@@ -25,6 +25,7 @@ from conrepair.application.pipeline.plan import backend_options, plan_conversion
 from conrepair.application.pipeline.recipes import recipe_from_config
 from conrepair.application.pipeline.settings import AS_IT_IS
 from conrepair.application.verbs.trace import EXACT
+from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.converters.base import Converter
 from conrepair.formats.models.detect import detect_framework
 from conrepair.formats.models.factory_names import factory_problem
@@ -173,7 +174,7 @@ def _of_backends(config: AuditConfig, model: ModelConfig, known: Model, where: s
     """Compilers that aren't installed, and ways into them that there aren't."""
     at = "$.backends" if model.backends is None else f"{where}.backends"
     for place, item in enumerate(config.backends_of(model)):
-        if item.name in AS_IT_IS:
+        if item.name in AS_IT_IS or backend(item.name).refuses(known) is not None:
             continue
         choice = backend_choice(item, base)
         yield from _lacking(f"{at}[{place}]", () if choice.in_release else [item.name])

@@ -18,7 +18,7 @@ from conrepair.application.report.result import Build, Place, Problem, Ran, Repa
 from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.models.formats import RECORDED
 from conrepair.formats.models.model import LoadedModel
-from conrepair.formats.models.registry import FLOAT64_SECOND_OPINION, channels_of
+from conrepair.formats.models.registry import channels_of, framework
 from conrepair.ground.data.declared_sizes import sizes_in_words, sizes_wanted
 from conrepair.ground.metrics.statistics import corrected_times, time_statistics
 from conrepair.ground.runtime.errors import ExitCode
@@ -411,7 +411,7 @@ def run_of(item: Execution, folder: Path, run: Run, name: str, *, second: bool =
         operators=sum(description.operators.values()),
         arithmetic=sum(count for name, count in description.operators.items() if name not in quantizing),
         rounds=any("DEQUANTIZE" not in name.upper() for name in quantizing),
-        exact=second and model.framework in FLOAT64_SECOND_OPINION,
+        exact=second and framework(model.framework).exact_again,
         converted=item.converted or bool(item.conversion or item.via or item.build),
         intent=item.intent,
         channels=channels_of(model.framework, description.producer),

@@ -20,6 +20,7 @@ from conrepair.application.config.model import (
     LimitsConfig,
     ModelConfig,
     OnnxRuntimeConfig,
+    PluginConfig,
     SyntheticConfig,
     TvmConfig,
 )
@@ -36,7 +37,7 @@ from conrepair.application.verbs.metrics import metrics
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.repairs.options import RepairOptions
-from conrepair.formats.backends.all_backends import backend
+from conrepair.formats.backends.all_backends import BACKENDS, backend
 from conrepair.formats.models.factories import factory_code
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.synthetic import SyntheticRange
@@ -44,6 +45,7 @@ from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
 from conrepair.ground.runtime.files.whole import HashedPath, sha256_of
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
+from conrepair.ground.runtime.words import meant
 from conrepair.ground.zoo.catalog import zoo_model
 from conrepair.ground.zoo.packages import ProgressCallback
 from conrepair.verdicts.evaluate.own_metrics import loaded
@@ -404,11 +406,12 @@ def named_choice(name: str, options: Mapping[str, Any], base: Path) -> BackendCh
         UsageError: if there's none of that name.
         ConfigError: naming the option that isn't one, or is wrong.
     """
-    if name not in BACKEND_CONFIGS:
-        raise UsageError(f"unknown backend '{name}': give {', '.join(BACKEND_CONFIGS)}")
+    if name not in BACKENDS:
+        hint = meant(name, BACKENDS, f"known: {', '.join(BACKENDS)}")
+        raise UsageError(f"unknown backend '{name}'{hint}")
     value = {**options, "name": name}
     try:
-        config = BACKEND_CONFIGS[name].model_validate(value)
+        config = BACKEND_CONFIGS.get(name, PluginConfig).model_validate(value)
     except ValidationError as error:
         raise ConfigError("\n".join(line.strip() for line in explain(error, value))) from error
     check_options(config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from conrepair.application.verbs import numbers
 from conrepair.application.verbs.metrics import metrics
@@ -28,6 +28,7 @@ from conrepair.application.verbs.tolerances import max_drops, tolerances
 from conrepair.formats.models.formats import format_name, unknown_format
 from conrepair.ground.intake import arguments
 from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.plugins import Names
 from conrepair.verdicts.evaluate.tolerance import ArithmeticName, Tolerance
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     _Recipe = str | Path | Mapping[str, Any] | Recipe | None
 
-_BackendName = Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
+_BACKENDS = Names("backends", ("libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"))
 
 _PREPARED = Value(arguments.recipe, metavar="RECIPE")
 _OPERATORS = Value(arguments.NAMES, metavar="OPERATOR", many=True)
@@ -481,10 +482,10 @@ class Execute(Fed):
     drawn: ClassVar[int] = 8
 
     model: Any = model(_ONE, kw_only=False)
-    backend: _BackendName = option(
+    backend: str = option(
         "Where to run it: in the model's own library, or, with all optimizations, in ONNX Runtime, TFLite, "
-        "torch.compile, XLA or TVM.",
-        Value(arguments.text, choices=get_args(_BackendName)),
+        "torch.compile, XLA or TVM, or in a runtime that an installed plug-in brings.",
+        Value(arguments.text, choices=_BACKENDS),
         default="libraries",
     )
     options: Mapping[str, Any] | Sequence[str] = option(

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from conrepair.diagnosis.localization.judge.by_files import compared_by_files
 from conrepair.diagnosis.localization.judge.conclusion import of_other_sizes
 from conrepair.diagnosis.localization.localize import Looked, localize_target
@@ -29,11 +31,14 @@ from conrepair.diagnosis.localization.run.reference import Reference
 from conrepair.formats.editing.open_editor import open_editor
 from conrepair.formats.editing.operation import NotEditableError
 from conrepair.formats.models.formats import RECORDED
+from conrepair.formats.models.model import Model
+from conrepair.formats.models.registry import framework
 from conrepair.ground.data.declared_sizes import sizes_wanted
-from conrepair.ground.data.feeds import batches
+from conrepair.ground.data.feeds import batches, open_feeds
 from conrepair.ground.data.recorded import read_recorded
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.kinds import OF_INPUTS
+from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.graph.record import graph_record
 from conrepair.ground.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.ground.runtime.processes.memory import large_blocks_returned
@@ -65,7 +70,7 @@ def localize_models(
         ModelLoadError: if one can't be opened.
         DataError: if the data doesn't fit, or both models have batches of their own.
     """
-    if RECORDED in {source.model.framework, target.model.framework}:
+    if _is_seen(source.model) or _is_seen(target.model):
         if options.static:
             raise UsageError("recorded outputs say nothing of layers. Leave --static out to compare the outputs.")
         return _localize_recorded(source, target, folder, options)
@@ -118,23 +123,27 @@ def localize_models(
 
 
 def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:
-    """The same where one side was computed elsewhere."""
-    is_right = source.model.framework == RECORDED
+    """The same where one side was computed elsewhere, or can only be seen as it runs."""
+    is_right = _is_seen(source.model)
     if is_right and options.tolerance.arithmetic not in {"", FLOAT32.name}:
         raise UsageError(
             "an arithmetic is the target's, and here the source was computed elsewhere. Exchange the two."
         )
     fed, other = (target, source) if is_right else (source, target)
-    if fed.model.framework == RECORDED:
+    if _is_seen(fed.model):
         raise UsageError("both sides were computed elsewhere, so there are no layers to look into. Use `compare`.")
-    arrays = read_recorded(Path(other.model.path))
+    ran = other.model.framework != RECORDED
     samples = min(fed.data.count, options.samples)
-    size = batch_size(fed, fed, options.batch_size, samples)
-    places = list(fed.data.order)[:samples]
+    size = batch_size(fed, other if ran else fed, options.batch_size, samples)
+    arrays = _observed(other, size, samples) if ran else read_recorded(Path(other.model.path))
+    places = list(range(samples) if ran else fed.data.order)[:samples]
     places += places[-1:] * (-samples % size)  # the last batch is filled up with the last sample
     opened = open_model(fed.model, concrete(fed, size), folder / "onnx")
     network, work = opened.network, folder / "activations"
-    recorded = RecordedNetwork(arrays, list(network.output_names), size)
+    names = list(network.output_names)
+    if ran and not arrays.keys() & names:  # outputs come first, in order
+        arrays = dict(zip([*names, *list(arrays)[len(names) :]], arrays.values(), strict=True))
+    recorded = RecordedNetwork(arrays, names, size)
     starts = range(0, samples, size)
     rows = ({name: array[places[start : start + size]] for name, array in arrays.items()} for start in starts)
     reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))
@@ -144,6 +153,24 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     return dataclasses.replace(
         found, notes=notes, samples=samples, graphs={fed.looked_into: graph_record(network.graph)}
     )
+
+
+def _is_seen(model: Model) -> bool:
+    """Whether a model's tensors are given by their names, and none can be fed."""
+    return model.framework == RECORDED or framework(model.framework).observes
+
+
+def _observed(subject: FedModel, size: int, samples: int) -> dict[str, Array]:
+    """All that can be seen of a model while it runs, by name, samples first."""
+    inputs, run = concrete(subject, size), framework(subject.model.framework).observed(subject.model)
+    reader = open_feeds(subject.data, inputs, subject.recipe)
+    reader.count = min(reader.count, samples)
+    parts: dict[str, list[Array]] = {}
+    for batch in batches(reader, inputs, size):
+        for name, array in run(batch.feeds).items():
+            if array.shape[:1] == (size,):  # others have no samples
+                parts.setdefault(name, []).append(array[: batch.valid])
+    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
 def of_one_batch(source: FedModel, target: FedModel, folder: Path) -> FedModel:

@@ -31,7 +31,7 @@ from conrepair.diagnosis.repairs.outcomes import PATCH, Agreement
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.diagnosis.repairs.search import STEM
 from conrepair.diagnosis.repairs.verify import is_of_use, undone, unseen_samples
-from conrepair.formats.backends.all_backends import COMPILERS
+from conrepair.formats.backends.all_backends import compiler
 from conrepair.formats.models.model import Model
 from conrepair.formats.networks.tvm import imported_model
 from conrepair.formats.tvm.options import BUILD, TvmOptions, read_options
@@ -173,7 +173,7 @@ class _BuildSearch:
         folder.mkdir()
         try:
             values, batch = changed_options(self.build, change)
-            COMPILERS["tvm"].compile(imported_model(self.build, self.target.model), values, batch, folder)
+            compiler("tvm").compile(imported_model(self.build, self.target.model), values, batch, folder)
             made = _JudgedBuild(change, folder, self._localized(folder))
         except (ConversionError, ModelLoadError, InferenceError) as error:
             self.effects.append(f"{change.in_words()}: doesn't compile or run: {error}")

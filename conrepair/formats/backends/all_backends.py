@@ -1,21 +1,22 @@
-"""Find a backend by name."""
+"""Find a backend by name; it's imported when it's asked for."""
 
 from __future__ import annotations
 
-from conrepair.formats.backends import inductor, libraries, onnxruntime, tflite, xla
 from conrepair.formats.backends.base import Backend, Compiler
-from conrepair.formats.tvm import backend as tvm
+from conrepair.ground.runtime.plugins import Registry
 
-COMPILERS: dict[str, Compiler] = {"tvm": tvm.BACKEND}
-
-BACKENDS: dict[str, Backend] = {
-    "libraries": libraries.BACKEND,
-    "onnxruntime": onnxruntime.BACKEND,
-    "tflite": tflite.BACKEND,
-    "inductor": inductor.BACKEND,
-    "xla": xla.BACKEND,
-    **COMPILERS,
-}
+BACKENDS: Registry[Backend] = Registry(
+    "backends",
+    {
+        "libraries": "conrepair.formats.backends.libraries:BACKEND",
+        "onnxruntime": "conrepair.formats.backends.onnxruntime:BACKEND",
+        "tflite": "conrepair.formats.backends.tflite:BACKEND",
+        "inductor": "conrepair.formats.backends.inductor:BACKEND",
+        "xla": "conrepair.formats.backends.xla:BACKEND",
+        "tvm": "conrepair.formats.tvm.backend:BACKEND",
+    },
+    Backend,
+)
 
 
 def backend(name: str) -> Backend:
@@ -25,3 +26,24 @@ def backend(name: str) -> Backend:
         name: A key of `BACKENDS`.
     """
     return BACKENDS[name]
+
+
+def compiles(name: str) -> bool:
+    """Whether a backend runs what it has compiled.
+
+    Args:
+        name: A key of `BACKENDS`.
+    """
+    return isinstance(BACKENDS[name], Compiler)
+
+
+def compiler(name: str) -> Compiler:
+    """Return the compiler of that name.
+
+    Args:
+        name: A key of `BACKENDS` that `compiles`.
+    """
+    found = BACKENDS[name]
+    if not isinstance(found, Compiler):
+        raise KeyError(name)
+    return found

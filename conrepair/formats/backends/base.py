@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.runnable import Array, Runnable
@@ -58,13 +59,18 @@ def no_device(kind: str, library: str, why: str = "") -> DeviceError:
     )
 
 
-class Backend(Protocol):
+class Backend(abc.ABC):
     """A place where models run; each module of this room has one as `BACKEND`."""
+
+    def lacks(self) -> str:
+        """What isn't installed that it needs, with the command that brings it; "" for nothing."""
+        return ""
 
     def refuses(self, model: Model) -> str | None:
         """Say why this backend can't run the model, or None when it can: what it doesn't take is converted."""
         return None
 
+    @abc.abstractmethod
     def check(self, options: Mapping[str, Any]) -> None:
         """Make sure that the options exist.
 
@@ -72,6 +78,7 @@ class Backend(Protocol):
             ConfigError: if one doesn't; says which there are.
         """
 
+    @abc.abstractmethod
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
         """The format in which this backend wants the model: its own, or one that it must be converted to first.
 
@@ -118,6 +125,7 @@ class Backend(Protocol):
         """
         return "tf32" if options.get("device") == CUDA and options.get("tf32") else "float32"
 
+    @abc.abstractmethod
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Make the model ready to run.
 
@@ -132,9 +140,10 @@ class Backend(Protocol):
         """
 
 
-class Compiler(Backend, Protocol):
+class Compiler(Backend):
     """A backend that runs what it has compiled."""
 
+    @abc.abstractmethod
     def compile(self, model: Model, options: Mapping[str, Any], batch_size: int, folder: Path) -> dict[str, Any]:
         """Compile a model.
 
@@ -152,6 +161,7 @@ class Compiler(Backend, Protocol):
             DeviceError: if option "check_device" is set, and the device isn't there.
         """
 
+    @abc.abstractmethod
     def progress(self, options: Mapping[str, Any], folder: Path) -> str:
         """How far a compilation is, for a person, where it takes long and leaves traces; else "".
 
@@ -160,6 +170,7 @@ class Compiler(Backend, Protocol):
             folder: Of `compile`, which another process runs.
         """
 
+    @abc.abstractmethod
     def capture(self, runnable: Runnable, batches: Iterable[Mapping[str, Array]], count: int, folder: Path) -> None:
         """Write what each kernel computes.
 

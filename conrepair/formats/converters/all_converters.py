@@ -6,18 +6,23 @@ import importlib
 
 from conrepair.formats.converters.base import Converter
 from conrepair.ground.runtime.errors import ConfigError
+from conrepair.ground.runtime.plugins import Registry
 from conrepair.ground.runtime.words import meant
 
 _MODULES = (
     *("torch_onnx", "onnx_torch", "onnx_keras", "onnx_normalise", "from_keras", "from_savedmodel", "tflite_onnx"),
     *("onnx_tools", "isolated", "onnx_keras_onnx2keras"),
 )
-CONVERTERS: dict[str, Converter] = {
-    item.name: item
-    for name in _MODULES
-    for item in vars(importlib.import_module(f"conrepair.formats.converters.{name}")).values()
-    if isinstance(item, Converter)
-}
+CONVERTERS: Registry[Converter] = Registry(
+    "converters",
+    {
+        item.name: item
+        for name in _MODULES
+        for item in vars(importlib.import_module(f"conrepair.formats.converters.{name}")).values()
+        if isinstance(item, Converter)
+    },
+    Converter,
+)
 
 
 def converter(name: str) -> Converter:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conrepair.formats.models.formats import OWN, framework_needs
 from conrepair.formats.models.model import Model
 from conrepair.ground.runtime.errors import ConfigError
 from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, normalized
@@ -141,6 +142,8 @@ class Converter:
     def needs(self) -> frozenset[str]:
         """Frameworks it imports, for steering it to a warm worker."""
         formats = {self.source, self.target}
+        if not formats <= OWN.keys():
+            return framework_needs(self.source) | framework_needs(self.target)
         if "torch" in formats:
             return frozenset({"torch"})
         if self.environment is not None:  # the tool runs there

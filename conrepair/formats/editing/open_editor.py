@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import cast
-
 from conrepair.formats.editing.editor import Editor
 from conrepair.formats.models.model import Model
-from conrepair.ground.runtime.errors import UsageError
-
-EDITABLE = ("onnx", "torch", "keras", "tflite", "tensorflow")
+from conrepair.formats.models.registry import framework
 
 
 def open_editor(model: Model) -> Editor:
-    """Read a model to change it.
+    """Read a model to change it; ours are `conrepair.formats.{name}.edit.editor`.
 
     Args:
-        model: In one of the frameworks `EDITABLE`.
+        model: Of a format whose files can be changed.
 
     Raises:
-        UsageError: if its framework has no editor.
+        UsageError: if its format's can't.
         ModelLoadError: if it can't be read.
     """
-    if model.framework not in EDITABLE:
-        raise UsageError(
-            f"{model.path}: there is no editor for {model.framework}; there is for {', '.join(EDITABLE)}."
-        )
-    return cast(Editor, importlib.import_module(f"conrepair.formats.{model.framework}.edit.editor").EDITOR(model))
+    return framework(model.framework).editor(model)

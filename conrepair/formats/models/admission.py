@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from conrepair.formats.models.detect import container
+from conrepair.formats.models.formats import FORMATS
 from conrepair.formats.models.model import Model
 from conrepair.ground.runtime.errors import ModelLoadError
 from conrepair.ground.runtime.files.archive import ArchiveError
@@ -33,7 +32,6 @@ def how_to_trust(key: str, python: str = "") -> str:
 
 HOW_TO_TRUST = how_to_trust("`trust: true` of that model", "trust=True")
 _MOST = 3
-_SCREENED = {"torch", "keras", "tensorflow"}  # formats that can hold code
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,9 @@ class UnusualContent:
 def admitted(model: Model) -> Iterator[Path]:
     """Look through a file, and give its library a copy of what was looked through; nothing of it is run.
 
-    The file is read once, by a reader of ours, and what's loaded is what that reader saw: a member or a field that it
-    doesn't know isn't in the copy, and where a library might see something else the file isn't loaded.
+    The file is read once, by a reader of ours (`conrepair.formats.{name}.load.screening`), and what's loaded is what
+    that reader saw: a member or a field that it doesn't know isn't in the copy, and where a library might see
+    something else the file isn't loaded.
 
     Args:
         model: Of any framework.
@@ -67,14 +66,14 @@ def admitted(model: Model) -> Iterator[Path]:
     Raises:
         ModelLoadError: if it isn't trusted, and can't be looked through, or holds what this process isn't kept from.
     """
-    if model.trust or model.framework not in _SCREENED:
+    form = FORMATS[model.framework]
+    if model.trust or not form.holds_code:
         yield Path(model.path)
         return
-    screen: Any = importlib.import_module(f"conrepair.formats.{model.framework}.load.screening")
     with tempfile.TemporaryDirectory(prefix="conrepair-") as folder:
         place = Path(folder) / f"model{container(Path(model.path))}"  # libraries go by suffixes, and mind some names
         try:
-            found: list[UnusualContent] = list(screen.seal(model, place))
+            found = list(form.seal(model, place))
         except (ArchiveError, OSError) as error:
             raise ModelLoadError(
                 f"{model.path} isn't loaded, as it can't be looked through: {error}. It may be damaged, cut off, or "

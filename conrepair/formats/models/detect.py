@@ -10,15 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from conrepair.formats.models.formats import BY_SUFFIX, RECORDED
+from conrepair.formats.models.formats import BY_SUFFIX, FORMATS, RECORDED
 from conrepair.ground.data.recorded import is_recorded
 from conrepair.ground.runtime.errors import ModelLoadError
 from conrepair.ground.runtime.path_text import path_problem
 
-FORMATS = (
-    ".onnx, .pt2 (torch.export), TorchScript (.pt, .pth, .ts), .keras, .h5, SavedModel folder, "
-    "frozen graph (.pb), .tflite"
-)
 _SILENT = {suffix for suffix, name in BY_SUFFIX.items() if name == "torch"} - {".pt2"}
 _HEAD = 512  # bytes that tell most formats
 _FIELDS = 64  # of a protobuf message, at most so many are looked at
@@ -89,23 +85,36 @@ def detect_framework(path: Path, *, recorded: bool = False) -> str:
             f"{path} holds arrays of NumPy. `compare` and `localize` take them, as outputs that were computed "
             "elsewhere; here a model is needed. What a model is fed is given as --data."
         )
-    if other := _foreign(path):
+    if not path.is_file() and not path.is_dir():
+        raise ModelLoadError(f"{path} is a device or a pipe. Copy the model into a file.")
+    if path.is_file() and path.stat().st_size == 0:
+        raise ModelLoadError(f"{path} is empty. Export or copy the model again.")
+    other, own = _foreign(path), _own(path)
+    if own and not other:
+        return own
+    if name := of_plugin(path):
+        return name
+    if other:
         raise ModelLoadError(f"{path} is {other}")
     if path.is_dir():
-        if (path / "saved_model.pb").is_file():
-            return "tensorflow"
         raise ModelLoadError(
             f"{path} is a folder without saved_model.pb, so it's no SavedModel. Give the folder that holds "
             "saved_model.pb, or a model file."
         )
-    if not path.is_file():
-        raise ModelLoadError(f"{path} is a device or a pipe. Copy the model into a file.")
-    if path.stat().st_size == 0:
-        raise ModelLoadError(f"{path} is empty. Export or copy the model again.")
-    suffix = container(path)
-    if not suffix:
-        raise ModelLoadError(f"{path}: unknown model format '{path.suffix}'. Known: {FORMATS}.")
-    return BY_SUFFIX[suffix]
+    known = ", ".join(form.words for form in FORMATS.values())
+    raise ModelLoadError(f"{path}: unknown model format '{path.suffix}'. Known: {known}.")
+
+
+def _own(path: Path) -> str:
+    """The format of ours that a file or folder is of; "" for none."""
+    if path.is_dir():
+        return "tensorflow" if (path / "saved_model.pb").is_file() else ""
+    return BY_SUFFIX.get(container(path), "")
+
+
+def of_plugin(path: Path) -> str:
+    """The format of a plug-in that a file or folder is of which is of none of ours; "" for none."""
+    return next((name for name, form in FORMATS.items() if form.recognizes(path)), "")
 
 
 def detect_suffix(path: Path) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from conrepair.formats.models.detect import container
+from conrepair.formats.models.detect import container, of_plugin
+from conrepair.formats.models.formats import FORMATS
 from conrepair.formats.onnx.load.proto_file import inner_graphs, read_proto
 from conrepair.ground.runtime.errors import ModelLoadError
 from conrepair.ground.runtime.files.whole import copy_whole, sha256_of, whole_output
@@ -26,7 +27,9 @@ def model_files(path: Path) -> tuple[Path, ...]:
     loaded, nor what can't be the path of anything.
     """
     if not path.is_file() or container(path) != ".onnx":
-        return (path,)
+        own = container(path) or not path.exists() or (path / "saved_model.pb").is_file()
+        other = "" if own else of_plugin(path)
+        return (path, *(FORMATS[other].files(path) if other else ()))
     names = _NAMES.of(path, "", lambda: _outside(path))
     # In a hub's cache both are links to files that lie in one other folder.
     folders = {real_path(path.parent), real_path(path).parent}

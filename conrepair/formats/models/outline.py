@@ -34,16 +34,16 @@ class Outline:
 def outline(model: Model) -> Outline | None:
     """Read a model's file, and run nothing of it; None where it can't be read: it's damaged, or of another format.
 
+    Ours is `conrepair.formats.{name}.load.outline`.
+
     Args:
         model: Of any framework.
     """
-    reader: Any = importlib.import_module(f"conrepair.formats.{model.framework}.load.outline")
     try:
-        result: Outline = reader.outline(model)
+        return framework(model.framework).outline(model)
     # Reading a damaged file raises whatever its bytes make of it, in all libraries: that's how it shows.
     except Exception:  # noqa: BLE001
         return None
-    return result
 
 
 def counted(names: list[str]) -> str:
@@ -98,10 +98,9 @@ def _read(model: Model, what: str, unsaid: str) -> Outline:
         what: Its format.
         unsaid: What the format doesn't say.
     """
-    reader: Any = importlib.import_module(f"conrepair.formats.{model.framework}.load.outline")
     with loading(model, what, passing=ModelLoadError), admitted(model) as place:
-        found: Outline = reader.outline(dataclasses.replace(model, path=str(place)))
-    if found.missing:
+        found = framework(model.framework).outline(dataclasses.replace(model, path=str(place)))
+    if found is None or found.missing:
         raise load_error(model, what, ValueError("it needs what isn't here"))
     description = found.description
     if not description.inputs and model.inputs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from conrepair.formats.models.formats import Format
 from conrepair.formats.models.model import Description, Model
 from conrepair.formats.models.runnable import Runnable
 from conrepair.ground.data.recorded import read_recorded
@@ -11,7 +12,7 @@ from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import DataError, ModelLoadError
 
 
-class Recorded:
+class Recorded(Format):
     """What stands in a framework's place."""
 
     def describe(self, model: Model) -> Description:

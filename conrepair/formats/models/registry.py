@@ -1,39 +1,35 @@
-"""Find a framework by name; import it only then."""
+"""Find a framework by the name of its format; import it only then."""
 
 from __future__ import annotations
 
 import importlib
-from typing import cast
+from typing import Any
 
-from conrepair.formats.models.formats import RECORDED
-from conrepair.formats.models.runnable import Framework
+from conrepair.formats.models.formats import FORMATS, RECORDED, Format
 
-FLOAT64_SECOND_OPINION = frozenset({"torch", "keras"})
-"""Frameworks whose second opinion is float64; the others' is another set of float32 kernels."""
-
-_CHANNELS_LAST = frozenset({"keras", "tensorflow", "tflite"})
 _FROM_CHANNELS_LAST = frozenset({"tf2onnx", "keras2onnx", "tflite2onnx"})
 
-FRAMEWORKS = ("torch", "keras", "tensorflow", "tflite", "onnx")
 
-
-def framework(name: str) -> Framework:
-    """Return the framework of that name.
+def framework(name: str) -> Format:
+    """Return the framework of that name; ours are `conrepair.formats.{name}.load.framework`.
 
     Args:
-        name: One of `FRAMEWORKS`, or `RECORDED`, which has no models to load.
+        name: Of a format, or `RECORDED`, which has no models to load.
     """
-    if name not in {*FRAMEWORKS, RECORDED}:
-        raise ValueError(f"unknown framework {name!r}; known: {', '.join(FRAMEWORKS)}")
-    place = "conrepair.formats.models.recorded" if name == RECORDED else f"conrepair.formats.{name}.load.framework"
-    return cast(Framework, importlib.import_module(place).FRAMEWORK)
+    if name == RECORDED:
+        recorded: Any = importlib.import_module("conrepair.formats.models.recorded")
+        found: Format = recorded.FRAMEWORK
+        return found
+    if name not in FORMATS:
+        raise ValueError(f"unknown framework {name!r}; known: {', '.join(FORMATS)}")
+    return FORMATS[name]
 
 
 def channels_of(name: str, producer: str = "") -> str:
     """Where a format has the channels of a picture: "first" or "last", "kept" as they lay, "" where nothing says it.
 
     Args:
-        name: One of `FRAMEWORKS`.
+        name: Of a format, or `RECORDED`.
         producer: Of an ONNX file: converters from formats that have them last keep inputs and outputs as they lie,
             unless they're asked for others; of one that nobody has signed it isn't known.
     """
@@ -41,4 +37,4 @@ def channels_of(name: str, producer: str = "") -> str:
         return ""
     if name == "onnx" and producer.partition(" ")[0] in {"", *_FROM_CHANNELS_LAST}:
         return "kept"
-    return "last" if name in _CHANNELS_LAST else "first"
+    return FORMATS[name].channels

@@ -6,11 +6,11 @@ import abc
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy.typing as npt
 
-from conrepair.formats.models.model import Description, Model
+from conrepair.formats.models.model import Model
 from conrepair.ground.data.stored_values import to_real, to_stored
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ConrepairError, DataError, DeviceError, InferenceError, ModelLoadError
@@ -21,29 +21,6 @@ _REASON = 500
 _PLACE = re.compile(r"/\S+\.(?:cc|cpp|h|hpp):\d+ [^()]*\((?:[^()]|\([^()]*\))*\)(?: const)?:?\s*")
 
 Array = npt.NDArray[Any]
-
-
-class Framework(Protocol):
-    """One framework's way in; each module of this room has one as `FRAMEWORK`."""
-
-    def describe(self, model: Model) -> Description:
-        """Say what the model consists of.
-
-        Raises:
-            ModelLoadError: if it can't be loaded.
-        """
-
-    def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
-        """Make the model ready to run.
-
-        Args:
-            model: What to load.
-            second_opinion: Compute the same function in another arithmetic (float64, other kernels): the
-                difference between both is the rounding error to expect of any correct conversion.
-
-        Raises:
-            ModelLoadError: if it can't be loaded.
-        """
 
 
 class Runnable(abc.ABC):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from conrepair.formats.models.model import Model
-from conrepair.formats.models.registry import FRAMEWORKS, channels_of
+from conrepair.formats.models.registry import channels_of, framework
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.layer_graph import Array, LayerGraph, without_sizes
 from conrepair.ground.runtime.errors import ModelLoadError
@@ -174,6 +173,8 @@ _RECENT: Recent[Network] = Recent(256 << 20)
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """Open a model as a network, whose graph leaves out what only computes sizes; small ones are held for the next.
 
+    Ours are `conrepair.formats.{name}.read.network`.
+
     Args:
         model: What to open.
         inputs: The model's, all sizes numbers.
@@ -181,8 +182,6 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     Raises:
         ModelLoadError: if it can't be read or has no graph that can be cut.
     """
-    if model.framework not in FRAMEWORKS:
-        raise ValueError(f"unknown framework {model.framework!r}; known: {', '.join(FRAMEWORKS)}")
     # Which axis counts the samples says nothing to who opens it.
     sizes = [dataclasses.replace(spec, sample_axis=None) for spec in inputs]
     how = repr((model.bare, sizes))
@@ -190,7 +189,6 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
 
 
 def _opened(model: Model, inputs: Sequence[TensorSpec]) -> Network:
-    module = importlib.import_module(f"conrepair.formats.{model.framework}.read.network")
-    network = cast(Network, module.open_network(model, inputs))
+    network = framework(model.framework).open_network(model, inputs)
     network.graph, network.channels = without_sizes(network.graph), channels_of(model.framework, network.producer)
     return network

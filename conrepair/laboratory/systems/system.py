@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.formats.backends.all_backends import COMPILERS, backend
+from conrepair.formats.backends.all_backends import backend, compiler, compiles
 from conrepair.formats.backends.base import Switch
 from conrepair.formats.converters.routes import Route, find_route, pinned_route
 from conrepair.formats.models.model import Model
@@ -349,11 +349,11 @@ class System(abc.ABC):
         if words := chosen.refuses(there):
             raise ConversionError(words)
         chosen.check(options)
-        if setting.backend in COMPILERS:
+        if compiles(setting.backend):
             number = sum(1 for _ in folder.glob("build-*"))
             built = folder / f"build-{number}"
             built.mkdir()
-            COMPILERS[setting.backend].compile(there, options | {"check_device": True}, 1, built)
+            compiler(setting.backend).compile(there, options | {"check_device": True}, 1, built)
             options["build"] = {"path": str(built)}
         elif (count := options.get("threads")) and there.framework == _OF_A_PROCESS:
             return Threaded(int(count), functools.partial(chosen.load, there, options))

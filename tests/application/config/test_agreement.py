@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from schema_values import documents, spoiled
 
+from conrepair.application.config.load import _first_causes
 from conrepair.application.config.model import AuditConfig
 from conrepair.application.config.schema import json_schema
 
@@ -25,7 +26,7 @@ def refusals(value: Any) -> set[str]:
     try:
         AuditConfig.model_validate(json.loads(json.dumps(value)))
     except ValidationError as error:
-        return {problem["type"] for problem in error.errors()}
+        return {problem["type"] for problem in _first_causes(error.errors())}
     return set()
 
 

@@ -181,7 +181,7 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
     "an unknown backend": (
         with_audit(backends=[{"name": "onnxrt"}]),
         "$.backends[0].name",
-        "'tvm' (given: \"onnxrt\")",
+        "did you mean 'onnxruntime'? (given: \"onnxrt\")",
     ),
     "no backend": (with_audit(backends=[]), "$.backends", "at least 1"),
     "an unknown format": (

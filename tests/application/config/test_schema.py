@@ -47,7 +47,8 @@ def test_every_key_of_the_code_is_in_it_and_no_other() -> None:
         kind: type[BaseModel] = getattr(models, name)
         keys = {field.alias or key for key, field in kind.model_fields.items()}
         assert set(schema["properties"]) == keys
-        assert schema["additionalProperties"] is False, f"{name}: editors must mark unknown keys, as we do"
+        if kind is not models.PluginConfig:  # whose options the plug-in knows
+            assert schema["additionalProperties"] is False, f"{name}: editors must mark unknown keys, as we do"
         assert schema["description"]
 
 

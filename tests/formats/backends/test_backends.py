@@ -13,7 +13,7 @@ import small_models as small
 from conrepair.formats.backends.all_backends import BACKENDS, backend
 from conrepair.formats.backends.onnxruntime import BACKEND
 from conrepair.formats.models.model import Model
-from conrepair.formats.models.registry import FRAMEWORKS
+from conrepair.formats.models.formats import OWN
 from conrepair.formats.models.runnable import Runnable
 from conrepair.formats.onnx.load.optimizers import OPTIMIZERS
 from conrepair.ground.runtime.errors import ConfigError, ModelLoadError
@@ -41,12 +41,12 @@ def test_registry() -> None:
     assert all(backend(name) is BACKENDS[name] for name in BACKENDS)
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", OWN)
 def test_libraries_run_everything(framework: str) -> None:
     assert backend("libraries").refuses(Model(framework, "net", "")) is None
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", OWN)
 def test_onnxruntime_runs_onnx(framework: str) -> None:
     reason = backend("onnxruntime").refuses(Model(framework, "net", ""))
     assert reason == (None if framework == "onnx" else f"ONNX Runtime doesn't run {framework} models")

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from conrepair.formats.converters.all_converters import CONVERTERS, converter
 from conrepair.formats.converters.base import Converter, Option
 from conrepair.formats.converters.routes import find_route, pinned_route, reachable
-from conrepair.formats.models.formats import FormatName
+from conrepair.formats.models.formats import OWN
 from conrepair.formats.models.model import Model
 from conrepair.ground.runtime.errors import ConfigError, ExitCode
 from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, Environment
 
-FORMATS: tuple[str, ...] = FormatName.__args__  # type: ignore[attr-defined]
+FORMATS = tuple(OWN)
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:

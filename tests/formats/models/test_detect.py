@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.formats.models.detect import FORMATS, detect_framework, hides_inputs, is_torchscript
-from conrepair.formats.models.registry import FRAMEWORKS, framework
+from conrepair.formats.models.detect import detect_framework, hides_inputs, is_torchscript
+from conrepair.formats.models.formats import OWN
+from conrepair.formats.models.registry import framework
 from conrepair.ground.runtime.errors import ExitCode, ModelLoadError
 
 
@@ -62,7 +63,7 @@ def test_unknown(tmp_path: Path, name: str) -> None:
     with pytest.raises(ModelLoadError) as error:
         detect_framework(path)
     assert str(path) in str(error.value)
-    assert FORMATS in str(error.value)
+    assert ", ".join(form.words for form in OWN.values()) in str(error.value)
 
 
 @pytest.mark.parametrize(("member", "expected"), [("net/code/__torch__.py", True), ("net/data.pkl", False)])
@@ -111,7 +112,7 @@ def test_what_can_be_no_path_is_no_model(tmp_path: Path, name: str) -> None:
 
 
 def test_registry_knows_all_and_refuses_others() -> None:
-    assert {"torch", "keras", "tensorflow", "tflite", "onnx"} == set(FRAMEWORKS)
+    assert {"torch", "keras", "tensorflow", "tflite", "onnx"} == set(OWN)
     with pytest.raises(ValueError, match="unknown framework 'caffe'"):
         framework("caffe")
 

@@ -9,7 +9,7 @@ import pytest
 
 from conrepair.application.engine import job_table
 from conrepair.application.engine.job_table import JOBS, reach_of
-from conrepair.formats.backends.all_backends import COMPILERS, backend
+from conrepair.formats.backends.all_backends import backend, compiles
 from conrepair.formats.tvm import backend as of_tvm
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, NETWORK, OPEN
 
@@ -58,7 +58,8 @@ def test_by_the_device_of_a_library(name: str) -> None:
 def test_a_build_says_its_own(record: str | None, expected: str, tmp_path: Path) -> None:
     if record is not None:
         (tmp_path / of_tvm._RECORD).write_text(record)
-    assert COMPILERS["tvm"].reach({"built": str(tmp_path)}) == expected
+    assert compiles("tvm")
+    assert backend("tvm").reach({"built": str(tmp_path)}) == expected
 
 
 def test_the_record_is_what_a_build_writes() -> None:

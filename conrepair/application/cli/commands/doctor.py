@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.application.cli.next_step import command, tell_next
-from conrepair.application.engine.job_table import JOBS, reach_of
+from conrepair.application.engine.job_table import jobs, reach_of
 from conrepair.application.jobs.gpu_probes import GPU_PROBES
 from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.converters.all_converters import CONVERTERS
@@ -25,6 +25,7 @@ from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
 from conrepair.ground.runtime.gpu_devices import gpu_devices
 from conrepair.ground.runtime.libraries import EXTRAS, extra_of_distribution
 from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
+from conrepair.ground.runtime.plugins import GROUP, REGISTRIES, Plugin, plugins
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, within_reach
 from conrepair.ground.runtime.processes.workers import Failure, Job, Outcome, Workers
 from conrepair.ground.runtime.shown.progress import ProgressDisplay, output_console, say
@@ -139,9 +140,9 @@ def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
     devices = gpu_devices()
     yield DoctorLine("gpu devices", _THERE if devices else _MISSING, ", ".join(devices) or _NO_GPU)
     yield from gpus
-    for converter in CONVERTERS.values():
+    for converter in (CONVERTERS[name] for name in CONVERTERS.own):
         yield _about_converter(converter, probes)
-    for name in BACKENDS:
+    for name in BACKENDS.own:
         library = _LIBRARIES.get(name, name)
         lacking = absent.get(_PROBES.get(library, library))
         if lacking is not None:
@@ -155,6 +156,20 @@ def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
     yield DoctorLine("zoo cache", _THERE, str(cache_folder()))
     for wanted in ENVIRONMENTS.values():
         yield _about_environment(wanted)
+    yield from map(_about_plugin, plugins())
+
+
+def _about_plugin(plugin: Plugin) -> DoctorLine:
+    """Whether a plug-in can be imported, is what its group takes, and has what it needs."""
+    what, detail = f"plug-in {plugin.group}: {plugin.name}", f"{plugin.package} {plugin.version}: {plugin.value}"
+    registry = next((item for item in REGISTRIES if item.group == plugin.group), None)
+    if registry is None:
+        known = ", ".join(item.group for item in REGISTRIES)
+        return DoctorLine(what, _FAILS, detail, f"there's no group {GROUP}{plugin.group}; there are {known}")
+    if problem := registry.problem(plugin):
+        return DoctorLine(what, _FAILS, detail, problem)
+    lacks = getattr(registry[plugin.name], "lacks", str)()
+    return DoctorLine(what, _MISSING if lacks else _THERE, detail, lacks)
 
 
 def _reinstall(*packages: str) -> str:
@@ -209,7 +224,7 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, DoctorLi
         scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
         ProgressDisplay(quiet=quiet) as display,
         display.stage("probe", len(names) + len(GPU_PROBES)) as stage,
-        Workers(1, jobs=JOBS, folders=(scratch,)) as workers,
+        Workers(1, jobs=jobs(), folders=(scratch,)) as workers,
     ):
         for name in names:
             outcome = _asked(workers, "probe", name, scratch / name, CONFINED)

@@ -13,7 +13,7 @@ from conrepair.application.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIE
 from conrepair.application.pipeline.stages.state import RunState, model_of
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import Problem
-from conrepair.formats.backends.all_backends import COMPILERS, backend
+from conrepair.formats.backends.all_backends import backend, compiler
 from conrepair.formats.models.formats import framework_needs
 from conrepair.formats.models.model import LoadedModel, Model
 from conrepair.ground.data.tensor_spec import TensorSpec
@@ -161,7 +161,7 @@ def compile_task(
         needs=framework_needs(model.framework) | {config.name},
         timeout=seconds,
         alone=options.get("setting") == "tuned",
-        progress=partial(COMPILERS[config.name].progress, config.options),
+        progress=partial(compiler(config.name).progress, config.options),
         device=backend(config.name).reach(options),
         environment=backend(config.name).environment(options),
     )

@@ -15,7 +15,7 @@ from conrepair.application.pipeline.stages.compilation import backends_of, compi
 from conrepair.application.pipeline.stages.state import RunState, problem_of
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import Build, Problem
-from conrepair.formats.backends.all_backends import COMPILERS, backend
+from conrepair.formats.backends.all_backends import backend, compiles
 from conrepair.formats.models.formats import RECORDED, framework_needs
 from conrepair.formats.models.model import LoadedModel
 from conrepair.ground.runtime.errors import ConrepairError
@@ -216,7 +216,7 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
     try:
         request = execution_of(state, subject, source, config)
         request = dataclasses.replace(request, other_batches=item.kind == "target" and state.limit is None)
-        if config.name in COMPILERS and config.in_release is None:
+        if compiles(config.name) and config.in_release is None:
             build = compile_task(
                 f"{name}, build",
                 source.model,

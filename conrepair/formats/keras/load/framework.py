@@ -129,7 +129,7 @@ class KerasRunnable(Runnable):
 
 
 class KerasFramework:
-    """See `conrepair.formats.models.runnable.Framework`."""
+    """See `conrepair.formats.models.formats.Format`."""
 
     def describe(self, model: Model) -> Description:
         """Operators are layer classes, those of nested models included."""

@@ -147,7 +147,7 @@ def write_optimized(model: Model, path: Path, optimization: str, without: Collec
 
 
 class OnnxFramework:
-    """See `conrepair.formats.models.runnable.Framework`."""
+    """See `conrepair.formats.models.formats.Format`."""
 
     def describe(self, model: Model) -> Description:
         """Describe from the file; weights in external files are counted, not read."""

@@ -129,7 +129,7 @@ class TensorFlowRunnable(Runnable):
 
 
 class TensorFlowFramework:
-    """See `conrepair.formats.models.runnable.Framework`."""
+    """See `conrepair.formats.models.formats.Format`."""
 
     def describe(self, model: Model) -> Description:
         """Operators are those of the graph and the functions it calls."""

@@ -100,7 +100,7 @@ class TfliteRunnable(Runnable):
 
 
 class TfliteFramework:
-    """See `conrepair.formats.models.runnable.Framework`."""
+    """See `conrepair.formats.models.formats.Format`."""
 
     def describe(self, model: Model) -> Description:
         """Describe from the flatbuffer, after the interpreter has accepted it."""

@@ -164,7 +164,7 @@ _RECENT: Recent[TorchRunnable] = Recent(256 << 20)
 
 
 class TorchFramework:
-    """See `conrepair.formats.models.runnable.Framework`."""
+    """See `conrepair.formats.models.formats.Format`."""
 
     def describe(self, model: Model) -> Description:
         """Operators are ATen ones where the file has a graph, leaf modules where a factory builds it."""

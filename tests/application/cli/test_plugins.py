@@ -1,0 +1,89 @@
+"""Plug-ins of an installed package in commands: told by files and names, run in workers, listed by doctor."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+import standin_plugin
+
+_NET = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, 8] x) => (float[n, 4] y)
+<float[8, 4] w = {%s}> { r = Relu (x) m = MatMul (r, w) y = Tanh (m) }"""
+_ROOT = Path(__file__).parents[3]
+
+pytestmark = pytest.mark.workers
+
+
+def _write(path: Path, factor: float) -> None:
+    numbers = ", ".join(f"{factor * (place % 7 - 3) / 5:.4f}" for place in range(32))
+    data = onnx.parser.parse_model(_NET % numbers).SerializeToString()
+    path.write_bytes((b"standin\n" if path.suffix == ".standin" else b"") + data)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plugins")
+    standin_plugin.install(folder / "packages")
+    _write(folder / "net.onnx", 1.0)
+    _write(folder / "right.standin", 1.0)
+    _write(folder / "wrong.standin", 1.1)
+    return folder
+
+
+def _run(place: Path, *words: str) -> tuple[int, str]:
+    path = os.pathsep.join([str(_ROOT), str(place / "packages")])
+    variables = os.environ | {"PYTHONPATH": path, "CONREPAIR_CACHE": str(place / "cache")}
+    command = [sys.executable, "-m", "conrepair", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=place, env=variables)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_right_file_is_equivalent(place: Path) -> None:
+    code, text = _run(place, "compare", "net.onnx", "right.standin")
+    assert (code, "1 equivalent" in text) == (0, True), text
+
+
+def test_a_wrong_one_is_named_at_its_layer(place: Path) -> None:
+    code, text = _run(place, "localize", "net.onnx", "wrong.standin")
+    assert code == 1, text
+    assert "parameters at `m`" in text
+
+
+def test_a_backend_runs_models_of_an_audit_under_its_options(place: Path) -> None:
+    config = {
+        "name": "audit",
+        "dataset": {"synthetic": {"samples": 8}},
+        "models": [{"name": "net", "path": "net.onnx", "conversions": ["standin"]}],
+        "backends": ["libraries", {"name": "halves", "factor": 1.0, "label": "whole"}, "halves"],
+    }
+    (place / "audit.json").write_text(json.dumps(config))
+    code, text = _run(place, "run", "audit.json")
+    rows = json.loads((place / "generated" / "audit" / "result.json").read_text())["rows"]
+    known = {(row["conversion"], row["backend"]): row["verdict"] for row in rows}
+    assert code == 1, text
+    assert known["", "whole"] == "equivalent"
+    assert known["", "halves"] == "faulty"
+    assert known["onnx-standin", "libraries"] == "equivalent"
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [("factor=0.5", "halves runs the same file"), ("fctor=0.5", "halves has no option fctor: it has factor")],
+)
+def test_a_backend_is_asked_for_by_its_name(place: Path, option: str, words: str) -> None:
+    assert words in _run(place, "execute", "net.onnx", "--backend", "halves", "--option", option)[1]
+
+
+def test_results_are_made_anew_when_the_plug_in_is_another(place: Path) -> None:
+    options = ("execute", "net.onnx", "--backend", "halves", "--timings")
+    kept = "execute (3), from the cache"
+    _run(place, *options)
+    assert kept in _run(place, *options)[1]
+    module = place / "packages" / "standin.py"
+    module.write_text(module.read_text() + "\n")
+    assert kept not in _run(place, *options)[1]

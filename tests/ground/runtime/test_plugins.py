@@ -1,0 +1,85 @@
+"""What other packages bring by entry points is known by its name, and breaks nothing that doesn't use it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import standin_plugin
+
+from conrepair.formats.backends.all_backends import BACKENDS
+from conrepair.formats.converters.all_converters import CONVERTERS
+from conrepair.formats.converters.routes import find_route
+from conrepair.formats.models.detect import detect_framework
+from conrepair.formats.models.formats import FORMATS
+from conrepair.formats.models.identity import model_sha256
+from conrepair.ground.runtime import plugins
+from conrepair.ground.runtime.errors import ConfigError
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(str(standin_plugin.install(tmp_path / "packages")))
+    registries = FORMATS, BACKENDS, CONVERTERS
+    kept = [dict(item._loaded) for item in registries]
+    plugins.plugins.cache_clear()
+    yield tmp_path
+    plugins.plugins.cache_clear()
+    for item, loaded in zip(registries, kept, strict=True):
+        item._loaded = loaded
+    for name in ("standin", "standin_broken"):
+        sys.modules.pop(name, None)
+
+
+def test_those_that_can_be_imported_are_listed_behind_ours(installed: Path) -> None:
+    assert list(FORMATS) == [*FORMATS.own, "standin"]
+    assert list(BACKENDS) == [*BACKENDS.own, "halves"]
+    assert list(CONVERTERS)[-1] == "onnx-standin"
+
+
+def test_a_broken_one_says_what_is_wrong_where_it_is_asked_for(installed: Path) -> None:
+    with pytest.raises(ConfigError, match=r"plug-in broken of standin-plugins 1\.2 can't be imported .*nobody_has"):
+        FORMATS["broken"]
+
+
+def test_one_of_another_type_is_refused(installed: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is a str, and entry points of conrepair\.backends are Backends"):
+        BACKENDS["text"]
+
+
+def test_none_stands_in_the_place_of_ours(installed: Path) -> None:
+    assert type(BACKENDS["tvm"]).__name__ == "TvmBackend"
+    plugin = next(item for item in plugins.plugins() if item.name == "tvm")
+    assert "conrepair itself has a backend called tvm" in BACKENDS.problem(plugin)
+
+
+def test_a_name_that_nobody_has_is_none(installed: Path) -> None:
+    assert "caffe" not in FORMATS
+    with pytest.raises(KeyError):
+        FORMATS["caffe"]
+
+
+def test_files_are_told_by_their_format(installed: Path) -> None:
+    path = installed / "net.bin"
+    path.write_bytes(b"standin\n")
+    assert detect_framework(path) == "standin"
+    assert len(model_sha256(path)) == 64
+    assert find_route("onnx", "standin").name == "onnx-standin"
+
+
+def test_jobs_are_named_and_not_imported(installed: Path) -> None:
+    assert plugins.named("jobs") == {"standin_job": "standin:job"}
+    assert "standin" not in sys.modules
+
+
+def test_nothing_is_read_before_it_is_asked_for() -> None:
+    code = (
+        "import sys, conrepair.api; from conrepair.formats.models.formats import FORMATS; FORMATS['onnx'].suffixes; "
+        "from conrepair.formats.backends.all_backends import backend; backend('onnxruntime'); "
+        "from conrepair.ground.runtime.plugins import plugins; print(plugins.cache_info().currsize)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"
