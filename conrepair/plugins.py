@@ -6,6 +6,10 @@ import importlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from conrepair.application.cli.parser import Catalogue, Parser
+    from conrepair.application.config.sections import Part
+    from conrepair.application.config.strict import Strict
+    from conrepair.diagnosis.localization.faces.region import Finding, Region
     from conrepair.formats.backends.base import Backend, Compiler, Switch
     from conrepair.formats.converters.base import Converter, Option
     from conrepair.formats.models.admission import UnusualContent
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from conrepair.formats.models.runnable import Array, Runnable, loading
     from conrepair.formats.networks.network import Network, Segment
     from conrepair.ground.data.tensor_spec import Quantization, TensorSpec
+    from conrepair.ground.graph.kinds import Kind
     from conrepair.ground.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
     from conrepair.ground.runtime.errors import (
         ConfigError,
@@ -27,6 +32,10 @@ if TYPE_CHECKING:
     )
 
 _PLACES = {
+    "application.cli.parser": ("Catalogue", "Parser"),
+    "application.config.sections": ("Part",),
+    "application.config.strict": ("Strict",),
+    "diagnosis.localization.faces.region": ("Finding", "Region"),
     "formats.backends.base": ("Backend", "Compiler", "Switch"),
     "formats.converters.base": ("Converter", "Option"),
     "formats.models.admission": ("UnusualContent",),
@@ -36,6 +45,7 @@ _PLACES = {
     "formats.models.runnable": ("Array", "Runnable", "loading"),
     "formats.networks.network": ("Network", "Segment"),
     "ground.data.tensor_spec": ("Quantization", "TensorSpec"),
+    "ground.graph.kinds": ("Kind",),
     "ground.graph.layer_graph": ("LayerGraph", "Node", "Parameter", "Tensor"),
     "ground.runtime.errors": (
         *("ConfigError", "ConversionError", "DataError", "DeviceError"),
@@ -47,6 +57,7 @@ _ELSEWHERE = {name: place for place, names in _PLACES.items() for name in names}
 __all__ = [
     "Array",
     "Backend",
+    "Catalogue",
     "Compiler",
     "ConfigError",
     "ConversionError",
@@ -54,8 +65,10 @@ __all__ = [
     "DataError",
     "Description",
     "DeviceError",
+    "Finding",
     "Format",
     "InferenceError",
+    "Kind",
     "LayerGraph",
     "Model",
     "ModelLoadError",
@@ -64,9 +77,13 @@ __all__ = [
     "Option",
     "Outline",
     "Parameter",
+    "Parser",
+    "Part",
     "Quantization",
+    "Region",
     "Runnable",
     "Segment",
+    "Strict",
     "Switch",
     "Tensor",
     "TensorSpec",

@@ -20,6 +20,17 @@ onnx-standin = standin:CONVERTER
 [conrepair.jobs]
 standin_job = standin:job
 
+[conrepair.verbs]
+greet = standin_verbs:VERBS
+broken-verb = standin_broken:VERBS
+
+[conrepair.sections]
+greetings = standin_verbs:GREETINGS
+
+[conrepair.diagnoses]
+odd-sizes = standin_diagnosis:odd_findings
+fails = standin_diagnosis:fails
+
 [conrepair.diagnosis]
 misspelled = standin:FORMAT
 """
@@ -131,6 +142,65 @@ CONVERTER = Converter("onnx-standin", "onnx", "standin", ("standin-plugins",), c
 '''
 
 
+_VERBS = '''
+from conrepair.plugins import Catalogue, Part, Strict
+
+VERBS = Catalogue("standin_verbs")
+
+
+@VERBS.verb("NAME [OPTIONS]", runs="said:said", examples=[("conrepair greet you", "say hello")])
+def greet(parser):
+    """Say hello.
+
+    Say hello to somebody, as a verb of a plug-in does.
+    """
+    parser["models"].add_argument("name", metavar="NAME", help="Of whom.")
+
+
+class Greetings(Strict):
+    """Who is greeted."""
+
+    folder: str = "greetings"
+    names: tuple[str, ...] = ()
+
+
+_SAID = "standin_verbs.said"
+GREETINGS = Part(Greetings, "Who is greeted, after the audit.", f"{_SAID}:configured", f"{_SAID}:problems")
+'''
+_SAID = """
+def said(options):
+    print(f"hello {options.name}")
+    return 0
+
+
+def configured(section, config, base, *, quiet):
+    folder = base / config.output / section.folder
+    folder.mkdir(parents=True)
+    (folder / "names.txt").write_text(" ".join(section.names))
+    return 0
+
+
+def problems(section, config, base):
+    if "nobody" in section.names:
+        yield "$.greetings.names: nobody can't be greeted"
+"""
+_DIAGNOSIS = '''
+from conrepair.plugins import Finding, Kind
+
+
+def odd_findings(region):
+    """A product that somebody knows to be wrong."""
+    for node in region.target.nodes:
+        if node.op == "MatMul" and region.source.nodes:
+            layer = region.source.nodes[0].layer
+            yield Finding(Kind.GRAPH, "the stand-in's rule explains it", (layer,), (node.layer,))
+
+
+def fails(region):
+    raise RuntimeError("a rule that fails")
+'''
+
+
 def install(folder: Path) -> Path:
     """Write the package, with the metadata of one that's installed.
 
@@ -144,5 +214,9 @@ def install(folder: Path) -> Path:
     )
     (about / "entry_points.txt").write_text(ENTRY_POINTS)
     (folder / "standin.py").write_text(_PACKAGE)
+    (folder / "standin_verbs").mkdir()
+    (folder / "standin_verbs" / "__init__.py").write_text(_VERBS)
+    (folder / "standin_verbs" / "said.py").write_text(_SAID)
+    (folder / "standin_diagnosis.py").write_text(_DIAGNOSIS)
     (folder / "standin_broken.py").write_text("import a_module_that_nobody_has\n")
     return folder

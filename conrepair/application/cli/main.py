@@ -12,12 +12,13 @@ from pathlib import Path
 
 from conrepair import __version__
 from conrepair.application.cli import audit_verbs, laboratory_verbs, machine_verbs, model_verbs
-from conrepair.application.cli.parser import Parser, check_paths, check_rest
+from conrepair.application.cli.parser import Catalogue, Parser, check_paths, check_rest
 from conrepair.application.cli.shared import time_limit
 from conrepair.application.cli.surroundings import check_surroundings, refused_by_system
 from conrepair.ground.runtime.errors import ConrepairError, ExitCode, ModelLoadError
 from conrepair.ground.runtime.invocation import invoked_by
 from conrepair.ground.runtime.libraries import missing_library
+from conrepair.ground.runtime.plugins import Registry, named
 from conrepair.ground.runtime.processes.deadline import TimeIsUp, ends_after
 from conrepair.ground.runtime.shown.heartbeat import at_work, heartbeat
 from conrepair.ground.runtime.shown.streams import Streams, standard_streams
@@ -54,9 +55,13 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
 
 def _command(words: list[str], default_config: str, streams: Streams, *, own: bool) -> int:
     """Run a command, and say how it ended where it doesn't say so itself; its exit code."""
-    parser = command_line(default_config)
     if words[:1] == ["help"]:  # `help VERB`
         words = [*words[1:], "--help"]
+    try:
+        parser = command_line(default_config, words)
+    except ConrepairError as error:  # of a plug-in that was asked for
+        complain(f"conrepair: {error}")
+        return int(error.exit_code)
     if not words:
         sys.stderr.write(parser.format_help())
         return int(ExitCode.USAGE)
@@ -109,12 +114,26 @@ def _unexpected(error: Exception) -> int:
     return int(ExitCode.EXECUTION)
 
 
-def command_line(default_config: str = "config.json") -> Parser:
-    """All verbs.
+VERBS: Registry[Catalogue] = Registry(
+    "verbs",
+    {name: sort.VERBS for sort in (model_verbs, audit_verbs, laboratory_verbs, machine_verbs) for name in sort.VERBS},
+    Catalogue,
+)
+"""The catalogue that each verb stands in."""
+
+
+def command_line(default_config: str = "config.json", words: Sequence[str] = ()) -> Parser:
+    """All verbs; ours alone where one of them is asked for.
 
     Args:
         default_config: What `run` runs when no configuration is named.
+        words: That are to be parsed, as far as they're known.
+
+    Raises:
+        ConfigError: if a plug-in's verb is asked for that can't be imported.
     """
+    if words and words[0] not in VERBS.own and words[0] in named("verbs"):
+        _ = VERBS[words[0]]  # says what's wrong with it
     parser = Parser(
         "conrepair",
         about="Your converted model gives other predictions? Tell whether it's rounding or a bug (compare), find the "
@@ -138,9 +157,8 @@ def command_line(default_config: str = "config.json") -> Parser:
         prog="conrepair",
         description="`conrepair help VERB` explains one.",
     )
-    for sort in (model_verbs, audit_verbs, laboratory_verbs, machine_verbs):
-        for add in sort.VERBS:
-            add(verbs)
+    for name in VERBS.own if words and words[0] in VERBS.own else VERBS:
+        VERBS[name][name](verbs)
     verbs.choices["run"].set_defaults(config=default_config)
     return parser
 

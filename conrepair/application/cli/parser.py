@@ -146,8 +146,16 @@ def _example(command: str, words: str) -> str:
     return line if len(line) <= _WIDTH else f"  {command}\n      # {words}\n"
 
 
-class Catalogue(list["Callable[[Verbs[Parser]], None]"]):
-    """Verbs of a sort, in the order of help: each puts its parser to those of others."""
+class Catalogue(dict[str, "Callable[[Verbs[Parser]], None]"]):
+    """Verbs of a sort by their names, in the order of help: each puts its parser to those of others.
+
+    Args:
+        package: Of the modules that do what verbs say.
+    """
+
+    def __init__(self, package: str = "conrepair.application.cli.commands") -> None:
+        super().__init__()
+        self._package = package
 
     def verb(
         self,
@@ -163,8 +171,8 @@ class Catalogue(list["Callable[[Verbs[Parser]], None]"]):
         Args:
             takes: What follows the verb in the usage line.
             examples: Each a command, and what it does.
-            runs: "module:function" in `commands`, which is given the options and returns the exit code; default: both
-                called as the verb is. It's imported when it's called: what it needs takes seconds to import.
+            runs: "module:function" in the package, which is given the options and returns the exit code; default:
+                both called as the verb is. It's imported when it's called: what it needs takes seconds to import.
             keeps: Whether finished steps of a run that is interrupted are kept.
             files: Options that name models, which must be there.
         """
@@ -184,10 +192,10 @@ class Catalogue(list["Callable[[Verbs[Parser]], None]"]):
                 )
                 parser.seldom.append(timings)
                 general.add_argument("--help-all", action=_HelpOfAll, nargs=0, help="Show all options and exit.")
-                command = f"conrepair.application.cli.commands.{runs or f'{name}:{name}'}"
+                command = f"{self._package}.{runs or f'{name}:{name}'}"
                 parser.set_defaults(command=command, keeps=keeps, files=tuple(files), parser=parser)
 
-            self.append(add)
+            self[name] = add
             return declare
 
         return declared

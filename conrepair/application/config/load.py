@@ -65,7 +65,7 @@ def parse_config(value: Any, where: str) -> AuditConfig:
         ConfigError: naming every JSON path at fault.
     """
     try:
-        return AuditConfig.model_validate(value)
+        return AuditConfig.with_parts(value if isinstance(value, dict) else ()).model_validate(value)
     except ValidationError as error:
         raise ConfigError(
             f"{where}: the configuration doesn't fit the schema (conrepair/application/config/schema.json):\n"

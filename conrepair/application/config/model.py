@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from conrepair.application.config.device_url import DEVICE_URL, device_of_url
 from conrepair.application.config.rules import LOCAL_DEVICE, broken_rules
-from conrepair.application.config.sections import DaskConfig, FuzzConfig, GenerateConfig, TraceConfig
+from conrepair.application.config.sections import PARTS, DaskConfig, FuzzConfig, GenerateConfig, Part, TraceConfig
 from conrepair.application.config.strict import (
     AnyPath,
     Bool,
@@ -772,20 +782,17 @@ def _no_truth(value: Any) -> Any:
     return value
 
 
+def _of_something(schema: dict[str, Any], kind: type[AuditConfig]) -> None:
+    lists = [{"required": [key], "properties": {key: {"minItems": 1}}} for key in ("models", "architectures")]
+    parts = [{"required": [key], "properties": {key: {"type": "object"}}} for key in kind.parts]
+    schema["anyOf"] = [*lists, *parts]
+
+
 class AuditConfig(Strict):
     """A whole audit: `python3 main.py CONFIG`."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [
-                {"required": ["models"], "properties": {"models": {"minItems": 1}}},
-                {"required": ["architectures"], "properties": {"architectures": {"minItems": 1}}},
-                {"required": ["generate"], "properties": {"generate": {"type": "object"}}},
-                {"required": ["trace"], "properties": {"trace": {"type": "object"}}},
-                {"required": ["fuzz"], "properties": {"fuzz": {"type": "object"}}},
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=_of_something)
+    parts: ClassVar[tuple[str, ...]] = tuple(PARTS.own)
 
     schema_: str | None = Field(None, alias="$schema", description="For editors.")
     schema_version: Annotated[Literal[1], BeforeValidator(_no_truth)] = Field(
@@ -798,9 +805,9 @@ class AuditConfig(Strict):
     architectures: tuple[ArchitecturesConfig, ...] = Field(
         (), description="Whole lists of architectures, after the models."
     )
-    generate: GenerateConfig | None = Field(None, description="Random networks to make, after the audit.")
-    trace: TraceConfig | None = Field(None, description="Networks to trace, after the audit.")
-    fuzz: FuzzConfig | None = Field(None, description="A campaign, after the audit.")
+    generate: GenerateConfig | None = Field(None, description=PARTS["generate"].words)
+    trace: TraceConfig | None = Field(None, description=PARTS["trace"].words)
+    fuzz: FuzzConfig | None = Field(None, description=PARTS["fuzz"].words)
     keep_models: Bool = Field(
         False,
         description="Keep the model files of audited architectures; else they go as soon as their rows are there.",
@@ -836,6 +843,29 @@ class AuditConfig(Strict):
         if problems := list(broken_rules(self)):
             raise refusal_at(problems)
         return self
+
+    @classmethod
+    def with_parts(cls, names: Iterable[str]) -> type[AuditConfig]:
+        """The same with sections of plug-ins.
+
+        Args:
+            names: Keys, some of which may be sections.
+        """
+        more = [name for name in names if name not in cls.model_fields and name in PARTS]
+        if not more:
+            return cls
+        fields: dict[str, Any] = {
+            name: (PARTS[name].config | None, Field(None, description=PARTS[name].words)) for name in more
+        }
+        found = create_model(cls.__name__, __base__=cls, __module__=cls.__module__, __doc__=cls.__doc__, **fields)
+        found.parts = (*cls.parts, *more)
+        return found
+
+    @property
+    def asked(self) -> list[tuple[str, Any, Part]]:
+        """Sections that are there, by their keys."""
+        there = [(name, getattr(self, name), PARTS[name]) for name in self.parts]
+        return [item for item in there if item[1] is not None]
 
     def backends_of(self, model: ModelConfig) -> tuple[BackendConfig, ...]:
         """Where a model shall run."""

@@ -27,11 +27,11 @@ def broken_rules(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], s
         yield ("name",), f"'{STORE}' is the folder of stored results; choose another name"
     sections = {
         section: (PurePath(part.folder).parts or ("",))[0]  # the first folder of its path
-        for section, part in (("generate", config.generate), ("trace", config.trace), ("fuzz", config.fuzz))
-        if part is not None
+        for section, part, _ in config.asked
     }
     if not config.models and not config.architectures and not sections:
-        yield ("models",), "give at least one, or 'architectures', 'generate', 'trace' or 'fuzz'"
+        *others, last = map(repr, ("architectures", *config.parts))
+        yield ("models",), f"give at least one, or {', '.join(others)} or {last}"
     taken = {config.name.lower(), STORE}
     for section, folder in sections.items():
         if folder.lower() in taken:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.application.config.model import AuditConfig
+from conrepair.application.config.sections import PARTS
 
 SCHEMA_PATH = Path(__file__).with_name("schema.json")
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a configuration file."""
-    schema = AuditConfig.model_json_schema(by_alias=True, mode="validation")
+    schema = AuditConfig.with_parts(PARTS).model_json_schema(by_alias=True, mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema
 
 

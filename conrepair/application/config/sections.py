@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,6 +15,7 @@ from conrepair.application.verbs.generate import Generate
 from conrepair.application.verbs.option import Options
 from conrepair.application.verbs.options import Loaded
 from conrepair.application.verbs.trace import Trace
+from conrepair.ground.runtime.plugins import Registry, imported
 
 WITHOUT_TLS = "whoever reaches these addresses may run programs there and here"
 """What somebody writes who does without encryption and certificates."""
@@ -69,3 +72,48 @@ class FuzzConfig(NetworksSection):
 
     folder: OutputPath = Field("fuzz", description="Folder of the campaign, in `output`.")
     models: tuple[AnyPath, ...] = Field((), description="ONNX files to try, in place of generated networks.")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a configuration may ask for besides an audit, under a key of its own.
+
+    Attributes:
+        config: The pydantic model of its section; `folder` is where it writes, in `output`.
+        words: What it asks for, as a sentence.
+        runs: "package.module:function", which is given the section, the whole, the folder that relative paths start
+            from and `quiet`, and returns the exit code.
+        checks: Another one, which is given the first three, and yields a line for each thing that a run would refuse;
+            "" for none.
+    """
+
+    config: type[Strict]
+    words: str
+    runs: str
+    checks: str = ""
+
+    @property
+    def run(self) -> Callable[..., int]:
+        """What `runs` names."""
+        found: Callable[..., int] = imported(self.runs)
+        return found
+
+    def problems(self, *asked: Any) -> list[str]:
+        """What a run would refuse."""
+        return list(imported(self.checks)(*asked)) if self.checks else []
+
+
+_COMMANDS, _CHECKS = "conrepair.application.cli.commands", "conrepair.application.pipeline.part_checks"
+PARTS: Registry[Part] = Registry(
+    "sections",
+    {
+        name: Part(config, words, f"{_COMMANDS}.{name}:{name}_configured", f"{_CHECKS}:{name}_problems")
+        for name, config, words in (
+            ("generate", GenerateConfig, "Random networks to make, after the audit."),
+            ("trace", TraceConfig, "Networks to trace, after the audit."),
+            ("fuzz", FuzzConfig, "A campaign, after the audit."),
+        )
+    },
+    Part,
+)
+"""By their keys."""

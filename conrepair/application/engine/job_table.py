@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from conrepair.application.engine.task import STEPS
 from conrepair.ground.runtime.gpu_devices import gpu_devices
-from conrepair.ground.runtime.plugins import named
+from conrepair.ground.runtime.plugins import Registry, named
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, NETWORK, OPEN
 
 JOBS: Mapping[str, str] = MappingProxyType(
@@ -69,6 +70,10 @@ _ON_DEVICES = {
     GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"})
     | {"accuracy", "answers", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "kernels", "switches", "trace"},
 }  # what runs on one that isn't the processor
+
+
+REGISTERED: tuple[Registry[Any], ...] = tuple(Registry(group, JOBS, Callable) for group in ("jobs", "gpu_jobs"))
+"""The groups of plug-ins' jobs, for who looks whether they can be imported."""
 
 
 def jobs() -> dict[str, str]:

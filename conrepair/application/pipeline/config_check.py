@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,14 @@ from conrepair.application.pipeline.from_config import (
     active_models,
     backend_choice,
     backend_problems,
-    check_generation,
     converter_problems,
     goals_of,
     resolve_dataset,
 )
+from conrepair.application.pipeline.part_checks import part_problems
 from conrepair.application.pipeline.plan import backend_options, plan_conversions, plan_preparation
 from conrepair.application.pipeline.recipes import recipe_from_config
 from conrepair.application.pipeline.settings import AS_IT_IS
-from conrepair.application.verbs.trace import EXACT
 from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.converters.base import Converter
 from conrepair.formats.models.detect import detect_framework
@@ -59,47 +57,20 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
         for place, model in enumerate(config.models)
     }
     lines = [*converter_problems(config), *backend_problems(config)]
-    if not (active or config.architectures or config.generate or config.trace or config.fuzz):
+    if not (active or config.architectures or config.asked):
         lines.append("$.models: every model has skip_analysis; nothing is left to do")
     for model in active:
         lines += _of_model(config, model, wheres[model.name], base)
     if any(config.dataset_of(model) is config.dataset for model in active):
         lines += _of_dataset(config.dataset, "$.dataset", base)
-    lines += _absent_files(config, base)
     lines += _refused("$.engine.dask: ", lambda: check_engine(config.engine))
     for check in (
         lambda: config.architectures and architecture_models(config),
-        lambda: check_generation(config, base),
         lambda: check_output(config, base),
     ):
         lines += _refused("", check)
-    lines += _absent_systems(config)
+    lines += part_problems(config, base)
     return list(dict.fromkeys(lines))
-
-
-def _absent_files(config: AuditConfig, base: Path) -> Iterator[str]:
-    """What networks to trace and a campaign are made from, and isn't there."""
-    named: dict[str, Sequence[str]] = {} if config.trace is None else {"trace.models": config.trace.models}
-    if (fuzz := config.fuzz) is not None:
-        lists = {"models": fuzz.models, "learn": fuzz.learn, "grown_from": fuzz.grown_from}
-        named |= {f"fuzz.{key}": value for key, value in lists.items()}
-        named |= {f"fuzz.{key}": [value] for key, value in {"known": fuzz.known, "data": fuzz.data}.items() if value}
-    for key, paths in named.items():
-        yield from (f"$.{key}: no such file {base / path}" for path in paths if not (base / path).exists())
-
-
-def _absent_systems(config: AuditConfig) -> Iterator[str]:
-    """What networks are to be run by, and isn't there."""
-    if config.trace is None and config.fuzz is None:
-        return
-    from conrepair.laboratory.systems.registry import entry, installed  # which takes a while to import
-
-    for name in () if config.fuzz is None else config.fuzz.systems:
-        yield from _refused("$.fuzz.systems: ", functools.partial(entry, name))
-    traced = () if config.trace is None else (("setting", config.trace.setting), ("against", config.trace.against))
-    for key, given in traced:
-        if given is not None and given != EXACT:
-            yield from _refused(f"$.trace.{key}: ", functools.partial(installed, given))
 
 
 def problems_of_parts(value: Any, base: Path) -> list[str]:

@@ -75,31 +75,6 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> 
     return request_of(wanted.asked(Generate, base, workers=limits.workers), base, memory_gb=limits.memory_gb)
 
 
-def check_generation(config: AuditConfig, base: Path) -> None:
-    """Refuse networks that can't be, before anything is run.
-
-    Args:
-        config: The configuration.
-        base: Folder that its relative paths start from.
-
-    Raises:
-        ConfigError: if so.
-    """
-    if config.generate is None:
-        return
-    from conrepair.application.campaigns.narrowing_targets import target
-    from conrepair.laboratory.generate.checks import check_wishes  # imports ONNX
-
-    try:
-        if config.generate.support is not None:
-            target(config.generate.support)
-        networks = asked_networks(config.generate, config.limits, base)
-        networks.material.check(networks.wishes)
-        check_wishes(networks.wishes, None if networks.material.identity else ())
-    except UsageError as error:
-        raise ConfigError(f"$.generate: {error}") from error
-
-
 def check_converters(config: AuditConfig) -> None:
     """Refuse pinned converters and options that don't exist, before anything is done.
 

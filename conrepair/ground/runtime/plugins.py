@@ -19,6 +19,16 @@ GROUP = "conrepair."
 _Known = TypeVar("_Known")
 
 
+def imported(value: str) -> Any:
+    """What stands in a module.
+
+    Args:
+        value: "package.module:attribute".
+    """
+    module, _, attribute = value.partition(":")
+    return functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
+
+
 @dataclass(frozen=True)
 class Plugin:
     """An entry point of another package.
@@ -49,9 +59,8 @@ class Plugin:
         Raises:
             ConfigError: if that fails, whatever its module raises.
         """
-        module, _, attribute = self.value.partition(":")
         try:
-            return functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
+            return imported(self.value)
         # Code of others, which raises anything.
         except Exception as error:
             words = f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -90,10 +99,6 @@ def named(group: str) -> dict[str, str]:
     return {item.name: item.value for item in plugins() if item.group == group and not item.problem}
 
 
-REGISTRIES: list[Registry[Any]] = []
-"""Those of all modules that have been imported."""
-
-
 class Registry(Mapping[str, _Known], Generic[_Known]):
     """Things of a sort by their names: our own, then those of plug-ins that can be imported.
 
@@ -103,10 +108,9 @@ class Registry(Mapping[str, _Known], Generic[_Known]):
         is_one: What something must be an instance of.
     """
 
-    def __init__(self, group: str, own: Mapping[str, _Known | str], is_one: type) -> None:
+    def __init__(self, group: str, own: Mapping[str, _Known | str], is_one: Any) -> None:
         self.group, self.own, self._is_one = group, own, is_one
         self._loaded: dict[str, _Known] = {}
-        REGISTRIES.append(self)
 
     def __getitem__(self, name: str) -> _Known:
         """What has a name.
@@ -122,8 +126,7 @@ class Registry(Mapping[str, _Known], Generic[_Known]):
     def _load(self, name: str) -> _Known:
         known = self.own.get(name)
         if isinstance(known, str):
-            module, _, attribute = known.partition(":")
-            return cast(_Known, getattr(importlib.import_module(module), attribute))
+            return cast(_Known, imported(known))
         if known is not None:
             return known
         plugin = next(item for item in (*self._plugins(), None) if item is None or item.name == name)

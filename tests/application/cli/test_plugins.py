@@ -87,3 +87,25 @@ def test_results_are_made_anew_when_the_plug_in_is_another(place: Path) -> None:
     module = place / "packages" / "standin.py"
     module.write_text(module.read_text() + "\n")
     assert kept not in _run(place, *options)[1]
+
+
+def test_a_verb_is_known_by_its_name_and_listed(place: Path) -> None:
+    assert _run(place, "greet", "you") == (0, "hello you\n")
+    code, text = _run(place, "--help")
+    assert "Say hello." in text
+    assert "broken-verb" not in text
+    code, text = _run(place, "broken-verb")
+    assert code == 2
+    assert "plug-in broken-verb of standin-plugins 1.2 can't be imported" in text
+    assert "a_module_that_nobody_has" not in _run(place, "converters")[1]
+
+
+def test_a_section_is_checked_and_run(place: Path) -> None:
+    config = {"name": "audit", "output": "greeted", "greetings": {"names": ["you", "me"]}}
+    (place / "greet.json").write_text(json.dumps(config))
+    assert _run(place, "run", "greet.json")[0] == 0
+    assert (place / "greeted" / "greetings" / "names.txt").read_text() == "you me"
+    (place / "greet.json").write_text(json.dumps(config | {"greetings": {"names": ["nobody"], "word": 1}}))
+    assert "$.greetings.word: unknown key 'word'" in _run(place, "config", "check", "greet.json")[1]
+    (place / "greet.json").write_text(json.dumps(config | {"greetings": {"names": ["nobody"]}}))
+    assert "$.greetings.names: nobody can't be greeted" in _run(place, "config", "check", "greet.json")[1]

@@ -6,10 +6,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import standin_plugin
 
+from conrepair.application.cli.commands.doctor import _about_plugin
+from conrepair.application.cli.main import VERBS
+from conrepair.application.config.sections import PARTS
+from conrepair.diagnosis.localization.faces.diagnose import DIAGNOSES, _told
 from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.converters.all_converters import CONVERTERS
 from conrepair.formats.converters.routes import find_route
@@ -23,15 +29,15 @@ from conrepair.ground.runtime.errors import ConfigError
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(standin_plugin.install(tmp_path / "packages")))
-    registries = FORMATS, BACKENDS, CONVERTERS
+    registries = FORMATS, BACKENDS, CONVERTERS, VERBS, PARTS, DIAGNOSES
     kept = [dict(item._loaded) for item in registries]
     plugins.plugins.cache_clear()
     yield tmp_path
     plugins.plugins.cache_clear()
     for item, loaded in zip(registries, kept, strict=True):
         item._loaded = loaded
-    for name in ("standin", "standin_broken"):
-        sys.modules.pop(name, None)
+    for name in [name for name in sys.modules if name.startswith("standin") and name != "standin_plugin"]:
+        del sys.modules[name]
 
 
 def test_those_that_can_be_imported_are_listed_behind_ours(installed: Path) -> None:
@@ -83,3 +89,34 @@ def test_nothing_is_read_before_it_is_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "words"),
+    [
+        ("standin", "installed", ""),
+        ("broken", "fails", "a_module_that_nobody_has"),
+        ("halves", "missing", "pip install nothing"),
+        ("tvm", "fails", "conrepair itself has a backend called tvm"),
+        ("standin_job", "installed", ""),
+        ("greet", "installed", ""),
+        ("greetings", "installed", ""),
+        ("odd-sizes", "installed", ""),
+        ("misspelled", "fails", "there's no group conrepair.diagnosis; there are formats, backends"),
+    ],
+)
+def test_doctor_says_of_each_what_is_wrong(installed: Path, name: str, state: str, words: str) -> None:
+    line = _about_plugin(next(item for item in plugins.plugins() if item.name == name))
+    assert (line.state, line.detail[:19]) == (state, "standin-plugins 1.2")
+    assert words in line.remedy
+
+
+def test_a_diagnosis_names_a_fault_and_one_that_fails_costs_nothing(installed: Path) -> None:
+    sides = (_side("a"), _side("b"))
+    region = SimpleNamespace(source=sides[0], target=sides[1])
+    found = [finding for name in ("odd-sizes", "fails") for finding in _told(name, region)]
+    assert [finding.words for finding in found] == ["the stand-in's rule explains it"]
+
+
+def _side(layer: str) -> Any:
+    return SimpleNamespace(nodes=(SimpleNamespace(op="MatMul", layer=layer),))

@@ -13,7 +13,9 @@ from conrepair.application.cli.shared import engine_of
 from conrepair.application.config.legacy.read import load_for_run
 from conrepair.application.crowd.engine import engine
 from conrepair.application.pipeline.audit import run_and_write
+from conrepair.application.pipeline.part_checks import part_problems
 from conrepair.application.report.changes.baseline import held_against
+from conrepair.ground.runtime.errors import ConfigError
 
 if TYPE_CHECKING:
     from conrepair.application.config.model import AuditConfig
@@ -47,25 +49,14 @@ def run_config(options: argparse.Namespace) -> int:
 def _run_all(
     config: AuditConfig, base: Path, *, quiet: bool, form: str, judged: Callable[[AuditResult], AuditResult]
 ) -> int:
-    """Run the audit, make networks, trace some, run a campaign, as asked; the worst exit code."""
-    from conrepair.application.pipeline.from_config import check_generation
-
-    check_generation(config, base)
+    """Run the audit, and what else is asked for; the worst exit code."""
+    if problems := part_problems(config, base):
+        raise ConfigError("\n".join(problems))
     codes = [0]
     if config.models or config.architectures:
         codes.append(audit_and_report(config, base, quiet=quiet, form=form, judged=judged))
-    if config.generate is not None:
-        from conrepair.application.cli.commands.generate import generate_configured
-
-        codes.append(generate_configured(config.generate, config, base, quiet=quiet))
-    if config.trace is not None:
-        from conrepair.application.cli.commands.trace import trace_configured
-
-        codes.append(trace_configured(config.trace, config, base, quiet=quiet))
-    if config.fuzz is not None:
-        from conrepair.application.cli.commands.fuzz import fuzz_configured
-
-        codes.append(fuzz_configured(config.fuzz, config, base, quiet=quiet))
+    for _, section, part in config.asked:
+        codes.append(part.run(section, config, base, quiet=quiet))
     return max(codes)
 
 

@@ -10,22 +10,27 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from conrepair.application.cli.main import VERBS
 from conrepair.application.cli.next_step import command, tell_next
-from conrepair.application.engine.job_table import jobs, reach_of
+from conrepair.application.config.sections import PARTS
+from conrepair.application.engine.job_table import REGISTERED, jobs, reach_of
 from conrepair.application.jobs.gpu_probes import GPU_PROBES
+from conrepair.diagnosis.localization.faces.diagnose import DIAGNOSES
 from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.converters.all_converters import CONVERTERS
 from conrepair.formats.converters.base import Converter
+from conrepair.formats.models.formats import FORMATS
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
 from conrepair.ground.runtime.gpu_devices import gpu_devices
 from conrepair.ground.runtime.libraries import EXTRAS, extra_of_distribution
 from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
-from conrepair.ground.runtime.plugins import GROUP, REGISTRIES, Plugin, plugins
+from conrepair.ground.runtime.plugins import GROUP, Plugin, Registry, plugins
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, within_reach
 from conrepair.ground.runtime.processes.workers import Failure, Job, Outcome, Workers
 from conrepair.ground.runtime.shown.progress import ProgressDisplay, output_console, say
@@ -162,9 +167,10 @@ def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
 def _about_plugin(plugin: Plugin) -> DoctorLine:
     """Whether a plug-in can be imported, is what its group takes, and has what it needs."""
     what, detail = f"plug-in {plugin.group}: {plugin.name}", f"{plugin.package} {plugin.version}: {plugin.value}"
-    registry = next((item for item in REGISTRIES if item.group == plugin.group), None)
+    registries = {item.group: item for item in (FORMATS, BACKENDS, CONVERTERS, DIAGNOSES, VERBS, PARTS, *REGISTERED)}
+    registry: Registry[Any] | None = registries.get(plugin.group)
     if registry is None:
-        known = ", ".join(item.group for item in REGISTRIES)
+        known = ", ".join(registries)
         return DoctorLine(what, _FAILS, detail, f"there's no group {GROUP}{plugin.group}; there are {known}")
     if problem := registry.problem(plugin):
         return DoctorLine(what, _FAILS, detail, problem)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.diagnosis.localization.faces.composites import composite_findings
@@ -31,6 +32,20 @@ from conrepair.diagnosis.localization.numbers import naming
 from conrepair.diagnosis.localization.result import OPERAND, LocatedFault
 from conrepair.ground.graph.kinds import OF_INPUTS, Kind
 from conrepair.ground.graph.layer_graph import Array, Node
+from conrepair.ground.runtime.plugins import Registry
+
+DIAGNOSES: Registry[Callable[[Region], Iterable[Finding]]] = Registry(
+    "diagnoses",
+    {
+        "vanished": vanished_findings,
+        "zero-points": zero_point_findings,
+        "exchanged": exchange_findings,
+        "rotary": rotary_findings,
+        "recurrent": recurrent_findings,
+    },
+    Callable,
+)
+"""What says that it explains a region by itself."""
 
 _ENOUGH = 1 << 18  # numbers that show how values are related
 
@@ -109,16 +124,21 @@ def _is_of_lost_branch(node: Node, region: Region, missing: Sequence[Node]) -> b
     return all(item in missing for item in before) and any(node in nodes for nodes in whole)
 
 
+def _told(name: str, region: Region) -> list[Finding]:
+    """What a diagnosis says; nothing where a plug-in's fails, which must not cost what all others have found."""
+    try:
+        return list(DIAGNOSES[name](region))
+    except Exception:
+        if name in DIAGNOSES.own:
+            raise
+        logging.getLogger("conrepair").exception("the diagnosis %s of a plug-in fails", name)
+        return []
+
+
 def _certain(region: Region) -> list[Finding]:
     """What differs for certain; the likeliest difference where none does."""
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
-    proven = [
-        *vanished_findings(region),
-        *zero_point_findings(region),
-        *exchange_findings(region),
-        *rotary_findings(region),
-        *recurrent_findings(region),
-    ]
+    proven = [finding for name in DIAGNOSES for finding in _told(name, region)]
     if not proven and not any(crossed_findings(region)):
         proven = list(exchanged_layer_findings(region))
     findings = proven or composite_findings(region, findings) or findings
