@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from conrepair.formats.models.formats import Format
     from conrepair.formats.models.model import Description, Model
     from conrepair.formats.models.outline import Outline
+    from conrepair.formats.models.registry import describe
     from conrepair.formats.models.runnable import Array, Runnable, loading
     from conrepair.formats.networks.network import Network, Segment
     from conrepair.ground.data.tensor_spec import Quantization, TensorSpec
@@ -42,6 +43,7 @@ _PLACES = {
     "formats.models.formats": ("Format",),
     "formats.models.model": ("Description", "Model"),
     "formats.models.outline": ("Outline",),
+    "formats.models.registry": ("describe",),
     "formats.models.runnable": ("Array", "Runnable", "loading"),
     "formats.networks.network": ("Network", "Segment"),
     "ground.data.tensor_spec": ("Quantization", "TensorSpec"),
@@ -89,6 +91,7 @@ __all__ = [
     "TensorSpec",
     "UnusualContent",
     "UsageError",
+    "describe",
     "loading",
 ]
 

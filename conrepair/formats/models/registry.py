@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from conrepair.formats.models.formats import FORMATS, RECORDED, Format
+from conrepair.formats.models.model import Description, Model
 
 _FROM_CHANNELS_LAST = frozenset({"tf2onnx", "keras2onnx", "tflite2onnx"})
 
@@ -23,6 +24,18 @@ def framework(name: str) -> Format:
     if name not in FORMATS:
         raise ValueError(f"unknown framework {name!r}; known: {', '.join(FORMATS)}")
     return FORMATS[name]
+
+
+def describe(model: Model) -> Description:
+    """Say what a model consists of; its framework loads it for that.
+
+    Args:
+        model: Of any format.
+
+    Raises:
+        ModelLoadError: if it can't be loaded.
+    """
+    return framework(model.framework).describe(model)
 
 
 def channels_of(name: str, producer: str = "") -> str:
