@@ -11,12 +11,12 @@ from conrepair.application.report.page.rendering import policy, rendered, text_o
 from conrepair.application.report.page.sections import matrix_of, provenance, sections
 from conrepair.application.report.readable import OURS, Readable
 from conrepair.application.report.result import AuditResult
-from conrepair.application.report.told import name_of
+from conrepair.application.report.told import OF_FILES, name_of, target_rows
 
 COMPARISON = "comparison.html"
 
 _STATES = {Sort.WORSE: "wrong", Sort.NEW: "warning", Sort.GONE: "unknown", Sort.BETTER: "right", Sort.SAME: "unknown"}
-_OWN = ("dom", "tables", "plot", "targets", "graph", "activations", "layer", "main")
+_OWN = ("dom", "copying", "tables", "plot", "targets", "graph", "activations", "layer", "main")
 _SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))
 _STYLES = ("vendor/uPlot.min.css", "style.css")
 _LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE")
@@ -33,11 +33,13 @@ def page_html(result: AuditResult, readable: Readable = OURS) -> str:
         A self-contained HTML document.
     """
     scripts = [text_of(name) for name in _SCRIPTS]
-    shown = sections(result, readable)
+    shown, told, models = sections(result, readable), overview(result), _models(result)
     return rendered(
         "page.html",
         result=result,
-        overview=overview(result),
+        title=f"{told.word}: {' against '.join(models[::-1]) or f'{result.kind} {result.name}'}",
+        models=models,
+        overview=told,
         matrix=matrix_of(result),
         sections=shown,
         provenance=provenance(result),
@@ -49,6 +51,13 @@ def page_html(result: AuditResult, readable: Readable = OURS) -> str:
         policy=policy(scripts),
         licences=[text_of(name) for name in _LICENCES],
     )
+
+
+def _models(result: AuditResult) -> tuple[str, ...]:
+    """The names of the original and the converted model, where a run is of these two; none where it's of more."""
+    targets = target_rows(result)
+    sides = [row for row in result.rows if row.kind == "reference"][:1] + targets
+    return tuple(name_of(row, result) for row in sides) if len(targets) == 1 and result.kind in OF_FILES else ()
 
 
 def comparison_html(changes: Changes) -> str:

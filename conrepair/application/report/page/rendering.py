@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from conrepair.ground.runtime.words import number
 
 if TYPE_CHECKING:
     import jinja2
+    import markupsafe
 
 
 def section_of(row: Row, result: AuditResult) -> str:
@@ -55,6 +57,20 @@ def policy(scripts: Sequence[str] = ()) -> str:
     return f"{nothing}; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
 
 
+def coded(text: str) -> markupsafe.Markup:
+    """A sentence as HTML: what stands between backticks is code, and all of it is escaped.
+
+    Args:
+        text: Any; a backtick without a second one stays as it is.
+    """
+    from markupsafe import Markup, escape  # it comes with Jinja2
+
+    parts = re.split(r"`([^`]+)`", text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
+
+
 @functools.cache
 def text_of(name: str) -> str:
     """A file of this package.
@@ -76,5 +92,5 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": lambda value: number(float(value)), "duration": duration}
+    environment.filters |= {"coded": coded, "figure": lambda value: number(float(value)), "duration": duration}
     return environment

@@ -19,6 +19,7 @@ import conrepair
 from conrepair.application.report.localization.advice import about_step
 from conrepair.application.report.localization.summary import print_localization
 from conrepair.application.report.page.page import page_html
+from conrepair.application.report.page.rendering import coded
 from conrepair.application.report.result import Problem, Row
 from conrepair.application.report.results import Localized
 from conrepair.application.report.saved import read_result
@@ -66,13 +67,28 @@ def test_the_first_screen_says_what_is_at_fault(localized: tuple[Localized, Path
     head = _Page(text.partition("<main")[0])
     told = " ".join(" ".join(head.text).split())
     assert "faulty Don't ship target.onnx:" in told
-    assert "`conv` has pads" in told
+    assert "<code>conv</code> has pads" in text
+    assert "`conv`" not in told
+    assert "<title>faulty: target.onnx against source.onnx - conrepair</title>" in text
+    assert "conrepair localize: source.onnx → target.onnx" in told
     assert "answers differ" in told
     assert "conrepair repair /" in told
     assert "Looked at 8 samples" in told
     layers: list[dict[str, bool]] = data_in(text, 1)["layers"]  # type: ignore[assignment]
     (place,) = [number for number, layer in enumerate(layers) if layer["guilty"]]
     assert f"#row-1-layer-{place}" in [values.get("href") for tag, values in head.tags if tag == "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("`a<b` has `pads`", "<code>a&lt;b</code> has <code>pads</code>"),
+        ("a ` alone, <b>", "a ` alone, &lt;b&gt;"),
+        ("``", "``"),
+    ],
+)
+def test_between_backticks_stands_code_and_all_is_escaped(text: str, html: str) -> None:
+    assert str(coded(text)) == html
 
 
 def test_inputs_are_shown_before_and_after_a_repair(localized: tuple[Localized, Path], tmp_path: Path) -> None:
@@ -179,9 +195,9 @@ def test_an_audit_says_of_a_fault_what_localize_prints(tmp_path: Path) -> None:
     (place,) = [place for place, line in enumerate(printed) if line.startswith("1. ")]
     _, evidence, advice = printed[place + 1 : place + 4]
     assert "pads" in evidence
-    assert evidence in told
+    assert evidence.replace("`", "") in told
     assert advice.startswith("next: ")
-    assert advice.removeprefix("next: ") in told
+    assert advice.removeprefix("next: ").replace("`", "") in told
 
 
 def test_a_run_without_layers_says_how_to_get_them(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_layer_is_chosen_in_graph_plot_table_and_by_its_link(browser: Any, pag
         assert chosen(seen) != "conv"
         assert seen.page.locator(".card.chosen").count() == 1
         seen.page.locator("ol.guilty a").first.click()
-        seen.page.wait_for_function("document.querySelector('.layer h3').textContent === 'conv'")
+        seen.page.locator(".layer > h3", has_text=re.compile("^conv$")).wait_for()
         seen.page.locator(".layers td button").last.click()
         assert seen.page.locator(".layers tr.chosen").count() == 1
         assert chosen(seen) != "conv"
@@ -100,6 +100,19 @@ def test_a_layer_is_chosen_in_graph_plot_table_and_by_its_link(browser: Any, pag
         seen.page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 50)
         assert seen.page.locator(".told").text_content() != before
         seen.page.mouse.click(box["x"] + 3, box["y"] + 50)
+        assert seen.errors == []
+
+
+def test_a_command_is_copied_by_its_button(browser: Any, page_path: Path) -> None:
+    with opened(browser, page_path) as seen:
+        seen.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        command = seen.page.locator(".command").first
+        button = command.get_by_role("button")
+        button.focus()
+        seen.page.keyboard.press("Enter")
+        seen.page.locator(".copy", has_text="Copied").wait_for()
+        assert seen.page.evaluate("navigator.clipboard.readText()") == command.locator("code").text_content()
+        assert str(button.get_attribute("aria-label")).startswith("Copy: conrepair repair ")
         assert seen.errors == []
 
 
@@ -237,7 +250,7 @@ def test_several_targets_of_a_source_are_lines(browser: Any, tmp_path: Path) -> 
         assert "one 0.5" in str(seen.page.locator(".targets .told").text_content())
         for row in seen.page.locator("details.row > summary").all():
             row.click()
-        seen.page.wait_for_function("document.querySelectorAll('.layer h3').length === 2")
+        seen.page.locator(".layer > h3").nth(1).wait_for()
         assert seen.violations() == []
         assert seen.errors == []
 

@@ -19,6 +19,11 @@ function filled(made, attributes, children) {
   return made;
 }
 
+// A sentence as nodes: what stands between backticks is code.
+function coded(text) {
+  return text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? element("code", {}, part) : part));
+}
+
 // Letters in front of and behind a middle that is left out: the ends of a layer's name tell more.
 function shortened(text, length) {
   const letters = Array.from(text);
