@@ -80,9 +80,19 @@ def state_of(verdict: Verdict | None) -> str:
     return "right" if verdict.is_right else "wrong"
 
 
+def is_wrong(row: Row) -> bool:
+    """Whether a row was judged, and isn't right as it came, whatever a repair made of it."""
+    return row.verdict is not None and not row.verdict.is_right
+
+
+def is_mended(row: Row) -> bool:
+    """Whether a row wasn't right as it came, and what a repair wrote is right in its place."""
+    return is_wrong(row) and row.repaired.is_right
+
+
 def state_of_row(row: Row) -> str:
-    """How a row is shown: one of which nothing can be said as what's wrong."""
-    return "wrong" if failed(row) else state_of(row.verdict)
+    """How a row is shown: one of which nothing can be said as what's wrong, one that a repair made right as right."""
+    return "right" if is_mended(row) else "wrong" if failed(row) else state_of(row.verdict)
 
 
 class Outcome(enum.StrEnum):
