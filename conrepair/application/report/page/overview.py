@@ -7,13 +7,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conrepair.application.report.causes import causes_of
 from conrepair.application.report.figures import Measure, Share, figures_of
 from conrepair.application.report.localization.advice import about_step, names_of, seen
 from conrepair.application.report.next_steps import next_steps
 from conrepair.application.report.page.guilty import GuiltyLayer, guilty_of
 from conrepair.application.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.application.report.result import AuditResult, Row
-from conrepair.application.report.told import failed, name_of, state_of, target_rows, without_device
+from conrepair.application.report.told import (
+    failed,
+    is_mended,
+    is_wrong,
+    name_of,
+    state_of,
+    target_rows,
+    without_device,
+)
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.ground.runtime.words import quoted
 from conrepair.verdicts.evaluate.verdict import Verdict
@@ -99,9 +108,10 @@ def overview(result: AuditResult) -> Overview:
     """
     targets = target_rows(result)
     rows = targets or list(result.rows)
-    told = _of_one(rows[0], result) if len(targets) == 1 else _of_several(rows, result)
+    if len(targets) != 1:
+        return _of_several(rows, result)  # what is at fault stands by its causes, which several targets share
     guilty, more = guilty_of(rows, result)
-    return replace(told, guilty=guilty, more=more, repairs=_repairs(rows))
+    return replace(_of_one(rows[0], result), guilty=guilty, more=more, repairs=_repairs(rows))
 
 
 def _of_one(row: Row, result: AuditResult) -> Overview:
@@ -186,37 +196,57 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     """An audit: what of it may ship."""
     judged = [row for row in rows if row.verdict is not None]
     errors = list(filter(failed, rows))
-    differing = [row for row in judged if row.verdict is not None and not row.verdict.is_right]
-    wrong = [row for row in differing if not row.repaired.is_right]
+    mended = list(filter(is_mended, rows))
+    wrong = [row for row in judged if is_wrong(row) and not row.repaired.is_right]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
     state = word = "right"
-    sentence = f"Safe to ship: all {len(judged)} targets compute what their sources do."
+    instead = f"; {len(mended)} of them after a repair, so ship the repaired files" if mended else ""
+    sentence = f"Safe to ship: all {len(judged)} results are those of the original models{instead}."
     if wrong or errors:
-        bad = [f"{len(wrong)} of {len(judged)} targets aren't what their sources are"] if wrong else []
-        bad += [f"{len(errors)} couldn't be looked at"] if errors else []
         hard = len(wrong) > len(doubtful)
         state, word = ("wrong", "faulty") if hard else ("warning", "undecided") if doubtful else ("unknown", "errors")
-        sentence = f"Don't ship as it is: {', and '.join(bad)}."
+        sure = len(wrong) - len(doubtful)
+        bad = [f"{sure} of {len(judged)} results are wrong"] if sure else []
+        bad += [f"{len(doubtful)} of {len(judged)} results can't be told right from wrong"] if doubtful else []
+        bad += [f"{len(errors)} models couldn't be run"] if errors else []
+        left = f"; {len(mended)} more are right after a repair" if mended else ""
+        sentence = f"Don't ship as it is: {', and '.join(bad)}{left}."
     elif not judged:
         state, word, sentence = "unknown", "not compared", "Nothing was compared."
+    elif mended:
+        word = "repaired"
     return Overview(
         state=state,
         word=word,
         sentence=sentence,
         figures=_figures_of_several(rows, result, wrong=len(wrong), errors=len(errors)),
-        next=(("Open what is wrong in the table below: each has its layers and its repair.", ""),) if wrong else (),
+        next=_next_of_several(wrong, mended),
         seen="; ".join(dict.fromkeys(about for about in result.datasets.values() if about)),
     )
 
 
+def _next_of_several(wrong: Sequence[Row], mended: Sequence[Row]) -> tuple[tuple[str, str], ...]:
+    """What to do with what isn't right, and with what a repair wrote."""
+    words = []
+    if wrong:
+        words.append("Go through the causes below the matrix, those first that aren't repaired: each names its step.")
+    if mended:
+        words.append("Compare the repaired files with their original models on inputs of your own, then ship them.")
+    return tuple((line, "") for line in words)
+
+
 def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int, errors: int) -> tuple[Figure, ...]:
     counts = Counter(str(row.verdict) for row in rows if row.verdict is not None)
-    judged, looked = counts.total(), [row.localized.result for row in rows if row.localized.result is not None]
+    judged, mended, causes = counts.total(), sum(map(is_mended, rows)), causes_of(result)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    faults = str(sum(len(found.faults) for found in looked))
+    files = len({(target.name, target.backends) for cause in causes for target in cause.targets})
     told = (
-        (f"{judged - wrong} of {judged}", "targets are right", verdicts),
-        (faults if looked else "", "layers are at fault", f"{len(looked)} targets were looked into"),
+        (
+            f"{judged - wrong} of {judged}",
+            "results are right" + f", {mended} of them after a repair" * bool(mended),
+            verdicts,
+        ),
+        (str(len(causes) or ""), "causes" if len(causes) > 1 else "cause", f"of what is wrong in {files} targets"),
         (str(errors or ""), "without a verdict", "see the errors below"),
         (str(sum(map(without_device, rows)) or ""), "without a device", "not looked at"),
         (f"{result.seconds:.0f} s", "took the audit", f"{len(result.rows)} rows"),

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 
+from conrepair.application.report.causes import Cause, causes_of
 from conrepair.application.report.changes.changes import Changes, Sort
+from conrepair.application.report.page.files import Link, run_files
 from conrepair.application.report.page.layers import targets_data
+from conrepair.application.report.page.matrix import matrix_of
 from conrepair.application.report.page.overview import overview
-from conrepair.application.report.page.rendering import policy, rendered, text_of
-from conrepair.application.report.page.sections import matrix_of, provenance, sections
+from conrepair.application.report.page.rendering import policy, rendered, section_of, text_of
+from conrepair.application.report.page.sections import provenance, sections
 from conrepair.application.report.readable import OURS, Readable
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.told import OF_FILES, name_of, target_rows
+from conrepair.ground.runtime.words import shortened
 
 COMPARISON = "comparison.html"
 
 _STATES = {Sort.WORSE: "wrong", Sort.NEW: "warning", Sort.GONE: "unknown", Sort.BETTER: "right", Sort.SAME: "unknown"}
-_OWN = ("dom", "copying", "tables", "plot", "targets", "graph", "activations", "layer", "main")
+_OWN = ("dom", "copying", "tables", "matrix", "plot", "targets", "graph", "activations", "layer", "main")
 _SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))
 _STYLES = ("vendor/uPlot.min.css", "style.css")
+_TITLE = 120  # letters
 _LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE")
 
 
@@ -37,9 +42,13 @@ def page_html(result: AuditResult, readable: Readable = OURS) -> str:
     return rendered(
         "page.html",
         result=result,
-        title=f"{told.word}: {' against '.join(models[::-1]) or f'{result.kind} {result.name}'}",
+        title=f"{told.word}: {' against '.join(models[::-1]) or _of_all(result)}",
         models=models,
         overview=told,
+        causes=_causes(result),
+        anchor_of=lambda row: section_of(row, result),
+        link=Link,
+        files=run_files(result),
         matrix=matrix_of(result),
         sections=shown,
         provenance=provenance(result),
@@ -58,6 +67,16 @@ def _models(result: AuditResult) -> tuple[str, ...]:
     targets = target_rows(result)
     sides = [row for row in result.rows if row.kind == "reference"][:1] + targets
     return tuple(name_of(row, result) for row in sides) if len(targets) == 1 and result.kind in OF_FILES else ()
+
+
+def _of_all(result: AuditResult) -> str:
+    """The name of a run of several models, and theirs."""
+    return shortened(f"{result.name} ({', '.join(dict.fromkeys(row.model for row in result.rows))})", _TITLE)
+
+
+def _causes(result: AuditResult) -> tuple[Cause, ...]:
+    """What is wrong, where it's told by causes: of several targets."""
+    return causes_of(result) if len(target_rows(result)) > 1 else ()
 
 
 def comparison_html(changes: Changes) -> str:
@@ -81,4 +100,11 @@ def notebook_html(result: AuditResult) -> str:
     told = overview(result)
     unlinked = tuple(dataclasses.replace(item, anchor="") for item in told.guilty)  # what they lead to isn't here
     told = dataclasses.replace(told, guilty=unlinked)
-    return rendered("notebook.html", overview=told, style=text_of("notebook.css"))
+    return rendered(
+        "notebook.html",
+        overview=told,
+        causes=_causes(result),
+        anchor_of=lambda _: "",
+        link=Link,
+        style=text_of("notebook.css"),
+    )

@@ -1,4 +1,4 @@
-"""The page below the first screen: the audit's matrix, a section for each row, where it all comes from."""
+"""The page below the first screen: a section for each row, and where it all comes from."""
 
 from __future__ import annotations
 
@@ -8,59 +8,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.application.report.encode import encode
-from conrepair.application.report.figures import figures_of
+from conrepair.application.report.page.files import Link, row_files
 from conrepair.application.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.application.report.page.layers import layers_data
+from conrepair.application.report.page.matrix import PageCell, cell_of
 from conrepair.application.report.page.rendering import section_of
 from conrepair.application.report.readable import Readable
 from conrepair.application.report.repair.summary import advice_line, conversion_lines
 from conrepair.application.report.result import AuditResult, Problem, Row
+from conrepair.application.report.row_paths import RowFolders
 from conrepair.application.report.summary import row_notes
 from conrepair.application.report.told import (
-    is_target,
     name_of,
     output_table,
-    state_of_row,
     target_rows,
     tests_of,
-    word_of,
 )
 from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousness
 from conrepair.ground.runtime.words import shortened
 
 _OPTION = 2000  # letters
-_CELLS = 100_000
-_FACTS = ("{answers} answers differ", "relative error {error}", "{accuracy} right", "{milliseconds:.3g} ms")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageCell:
-    """A model in one place.
-
-    Attributes:
-        anchor: Of its section.
-        state: As `state_of`.
-        word: The verdict, or what there is in its place.
-        facts: Answers, error, accuracy, time; as far as they're known.
-    """
-
-    anchor: str
-    state: str
-    word: str
-    facts: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageMatrix:
-    """Models by conversion, against the places that they ran in.
-
-    Attributes:
-        backends: In the order of the rows.
-        lines: Model, conversion, and a cell for each backend; None where it didn't run there.
-    """
-
-    backends: tuple[str, ...]
-    lines: tuple[tuple[str, str, tuple[PageCell | None, ...]], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +44,8 @@ class Section(PageCell):
         inputs: Those that differ most.
         suspects: The ranking; None where there's none.
         advice: Other ways to convert, in a line.
+        files: Of the row, beside the page.
+        beside: Anchor and title of the section that shows the layers of the same file; none where this one does.
     """
 
     row: Row
@@ -88,6 +57,8 @@ class Section(PageCell):
     inputs: ShownInputs | None = None
     suspects: Suspiciousness | None = None
     advice: str = ""
+    files: Sequence[Link] = ()
+    beside: tuple[str, str] = ("", "")
 
 
 def sections(result: AuditResult, readable: Readable) -> list[Section]:
@@ -97,10 +68,21 @@ def sections(result: AuditResult, readable: Readable) -> list[Section]:
         result: Of any verb, or of an audit.
         readable: Where photos are looked for.
     """
-    return [_section(row, result, readable) for row in target_rows(result)]
+    folders, rows = RowFolders(result.rows), target_rows(result)
+    shown = {row.name: row for row in reversed(rows) if row.localized.steps and row.ran.build is None}
+    return [_section(row, result, readable, folders, shown.get(row.name)) for row in rows]
 
 
-def _section(row: Row, result: AuditResult, readable: Readable) -> Section:
+def _section(row: Row, result: AuditResult, readable: Readable, folders: RowFolders, same: Row | None) -> Section:
+    """A row.
+
+    Args:
+        row: Of a target.
+        result: The run.
+        readable: Where photos are looked for.
+        folders: Of the run.
+        same: The row with the layers of the same file; None where these weren't compared.
+    """
     found = row.localized.result
     notes = [*row_notes(row), *tests_of(row), *(found.notes if found is not None else ())]
     if row.mending is not None:
@@ -108,9 +90,9 @@ def _section(row: Row, result: AuditResult, readable: Readable) -> Section:
     problems = (row.problem, row.localized.problem, row.repaired.problem)
     steps = row.localized.steps
     return Section(
-        **vars(_cell(row, result)),
+        **vars(cell_of(row, result)),
         row=row,
-        title=f"{name_of(row, result)} on {row.backend}",
+        title=_title(row, result),
         notes=tuple(dict.fromkeys(notes)),
         outputs=output_table([row], result),
         problems=tuple(dict.fromkeys(problem for problem in problems if problem is not None)),
@@ -118,36 +100,13 @@ def _section(row: Row, result: AuditResult, readable: Readable) -> Section:
         inputs=shown_inputs(row, result, readable),
         suspects=None if found is None else found.suspiciousness,
         advice=advice_line(row.repaired.advice),
+        files=row_files(row, result, folders),
+        beside=("", "") if same is None or steps else (section_of(same, result), _title(same, result)),
     )
 
 
-def _cell(row: Row, result: AuditResult) -> PageCell:
-    return PageCell(
-        anchor=section_of(row, result) if is_target(row) else "",
-        state=state_of_row(row),
-        word=word_of(row, row.verdict),
-        facts=tuple(filter(None, map(figures_of(row.comparison, row.ran).told, _FACTS))),
-    )
-
-
-def matrix_of(result: AuditResult) -> PageMatrix | None:
-    """The audit's matrix; None where there's but one target, or so many cells that nobody could read it.
-
-    Args:
-        result: Of any verb, or of an audit.
-    """
-    if len(result.rows) <= 2:
-        return None
-    backends = tuple(dict.fromkeys(row.backend for row in result.rows))
-    names = dict.fromkeys((row.model, row.conversion) for row in result.rows)
-    if len(backends) * len(names) > _CELLS:
-        return None
-    cells = {(row.model, row.conversion, row.backend): _cell(row, result) for row in result.rows}
-    lines = tuple(
-        (model, conversion, tuple(cells.get((model, conversion, backend)) for backend in backends))
-        for model, conversion in names
-    )
-    return PageMatrix(backends=backends, lines=lines)
+def _title(row: Row, result: AuditResult) -> str:
+    return f"{name_of(row, result).replace('+', ' > ')} on {row.backend}"
 
 
 def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:

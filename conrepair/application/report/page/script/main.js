@@ -68,10 +68,11 @@ document.querySelectorAll("details.row").forEach((row) => {
 });
 document.querySelectorAll("a.layer-link").forEach((link) => link.addEventListener("click", () => setTimeout(follow)));
 addEventListener("hashchange", follow);
-// On paper all is unfolded but the licences.
+// On paper all is unfolded but the licences; of several targets, causes and what isn't right.
+const UNFOLDED = document.body.classList.contains("several") ? ".causes details:not([open]), details.row:not(.right, [open])" : "details:not(.licences, [open])";
 let unfolded = [];
 addEventListener("beforeprint", () => {
-  unfolded = [...document.querySelectorAll("details:not(.licences, [open])")];
+  unfolded = [...document.querySelectorAll(UNFOLDED)];
   unfolded.forEach((item) => { item.open = true; if (item.matches(".row")) unfold(item); });
 });
 addEventListener("afterprint", () => unfolded.forEach((item) => { item.open = false; }));

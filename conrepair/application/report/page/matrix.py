@@ -1,0 +1,112 @@
+"""The matrix of an audit: models and their conversions against the places that they ran in, by verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from conrepair.application.report.causes import step_of
+from conrepair.application.report.figures import figures_of
+from conrepair.application.report.page.rendering import section_of
+from conrepair.application.report.result import AuditResult, Row
+from conrepair.application.report.told import is_mended, is_target, state_of_row, word_of
+from conrepair.ground.runtime.words import percent
+
+_CELLS = 100_000
+_REPAIRED = "repaired"
+_ORDER = ("reference", "equivalent", "noise", "quantized", _REPAIRED, "undecided", "faulty", "undeployable", "error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageCell:
+    """A model in one place.
+
+    Attributes:
+        anchor: Of its section.
+        state: As `state_of`.
+        word: The verdict, or what there is in its place.
+        facts: Predictions, error, accuracy, time; as far as they're known.
+    """
+
+    anchor: str
+    state: str
+    word: str
+    facts: tuple[str, ...]
+
+    @property
+    def rank(self) -> int:
+        """For sorting by verdict, the worst last."""
+        return _ORDER.index(self.word) if self.word in _ORDER else len(_ORDER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageMatrix:
+    """Models by conversion, against the places that they ran in.
+
+    Attributes:
+        backends: In the order of the rows.
+        lines: Model, conversion, and a cell for each backend; None where it didn't run there.
+        verdicts: Each word of the cells with its state and how often it's there, the worst first.
+    """
+
+    backends: tuple[str, ...]
+    lines: tuple[tuple[str, str, tuple[PageCell | None, ...]], ...]
+    verdicts: tuple[tuple[str, str, int], ...]
+
+    @property
+    def converts(self) -> bool:
+        """Whether anything was converted, so that there's a column for it."""
+        return any(conversion for _, conversion, _ in self.lines)
+
+
+def cell_of(row: Row, result: AuditResult) -> PageCell:
+    """A row in a few words.
+
+    Args:
+        row: Of the run.
+        result: The run.
+    """
+    mended = is_mended(row)
+    return PageCell(
+        anchor=section_of(row, result) if is_target(row) else "",
+        state=state_of_row(row),
+        word=_REPAIRED if mended else word_of(row, row.verdict),
+        facts=_facts(row, mended=mended),
+    )
+
+
+def _facts(row: Row, *, mended: bool) -> tuple[str, ...]:
+    measured, step = figures_of(row.comparison, row.ran), step_of(row)
+    error = "" if measured.error is None else f"error {percent(measured.error)}"
+    differs = ", ".join(filter(None, (error, measured.told("{answers} predictions differ"))))
+    told = [
+        f"before: {differs}" if mended and differs else differs,
+        measured.told("{accuracy} right"),
+        measured.told("{milliseconds} ms"),
+        f"brought in by {step}" if step else "",
+    ]
+    return tuple(filter(None, told))
+
+
+def matrix_of(result: AuditResult) -> PageMatrix | None:
+    """The audit's matrix; None where there's but one target, or so many cells that nobody could read it.
+
+    Backends of which no cell says anything are left out.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    if len(result.rows) <= 2:
+        return None
+    shown = {(row.model, row.conversion, row.backend): cell_of(row, result) for row in result.rows}
+    says = {backend for (_, _, backend), cell in shown.items() if cell.anchor or cell.facts}
+    backends = tuple(backend for backend in dict.fromkeys(row.backend for row in result.rows) if backend in says)
+    names = dict.fromkeys((row.model, row.conversion) for row in result.rows)
+    if len(backends) * len(names) > _CELLS:
+        return None
+    counts = Counter((cell.rank, cell.word, cell.state) for cell in shown.values())
+    return PageMatrix(
+        backends=backends,
+        lines=tuple((*name, tuple(shown.get((*name, backend)) for backend in backends)) for name in names),
+        verdicts=tuple((word, state, count) for (_, word, state), count in sorted(counts.items(), reverse=True)),
+    )
