@@ -132,12 +132,12 @@ def causes_of(result: AuditResult) -> tuple[Cause, ...]:
 
 
 def step_of(row: Row) -> str:
-    """The steps that brought in what is wrong of a target, where several could have; "" elsewhere.
+    """The steps that brought in what is wrong of a target, where one converter isn't all that could; "" elsewhere.
 
     Args:
         row: Of a target.
     """
-    several = "+" in row.conversion or row.ran.build is not None
+    several = "+" in row.conversion or not row.conversion or row.ran.build is not None
     steps = [_step(fault, row) for fault in _faults(row)] if several else []
     return " and ".join(dict.fromkeys(filter(None, steps)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.application.report.backend_matrix import matrices, matrix_legend, matrix_table
+from conrepair.application.report.causes import Cause, causes_of
 from conrepair.application.report.figures import figures_of, in_a_sentence
 from conrepair.application.report.localization.advice import names_of
 from conrepair.application.report.repair.summary import advice_line, conversion_lines, repair_line
@@ -34,6 +35,7 @@ _LAST_WORDS_SHOWN = 3
 _TEXT_WIDTH = 160
 _SHORT = 10  # seconds of which a tenth is told
 _MATRICES_SHOWN = 3
+_CAUSES, _TARGETS = 20, 8
 _ROWS = 500  # that a person may read
 
 
@@ -176,12 +178,14 @@ def row_notes(row: Row) -> list[str]:
 
 
 def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
-    lines: list[RenderableType] = [Text("")]
+    causes = causes_of(result) if result.kind == "audit" else ()
+    grouped = {id(row) for cause in causes for target in cause.targets for row in target.rows}
+    lines: list[RenderableType] = [Text(""), *_by_cause(causes)]
     lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes[:_ROWS]]
     said: set[str] = set()
     for row in result.rows[:_ROWS]:
         label = f"{row.label}: ", "bold"
-        told = _of_row(row, said, tests=result.kind == "compare")
+        told = _of_row(row, said, tests=result.kind == "compare", grouped=id(row) in grouped)
         lines += [Text.assemble(label, words) if isinstance(words, str) else words for words in told]
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"inputs: {about}", style="dim"))
@@ -192,29 +196,49 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
     return lines
 
 
-def _of_row(row: Row, said: set[str], *, tests: bool) -> Iterator[str | Text]:
-    """What there is to say of a row, and not yet of another one; whole lines as `Text`."""
+def _by_cause(causes: Sequence[Cause]) -> Iterator[Text]:
+    """What is wrong, and in which targets; those first that aren't repaired."""
+    for place, cause in enumerate(causes[:_CAUSES], 1):
+        led = f"{cause.step}: " if cause.step else ""
+        counted = cause.counted, STYLES[cause.state]
+        yield Text.assemble((f"{place}. ", "bold"), counted, ": ", (led, "bold"), f"{cause.words} ({cause.kind})")
+        for target in cause.targets[:_TARGETS]:
+            left = "" if target.repaired or not cause.repaired else ", not repaired"
+            files = f": {', '.join(target.files)}" if target.files else ""
+            yield Text(f"   {target.name} on {', '.join(target.backends)}{left}{files}")
+        if len(cause.targets) > _TARGETS:
+            yield Text(f"   and {len(cause.targets) - _TARGETS} more targets", style="dim")
+        if cause.advice:
+            yield Text(f"   next: {cause.advice}")
+    if len(causes) > _CAUSES:
+        yield Text(f"and {len(causes) - _CAUSES} more causes, in summary.md and report.html", style="dim")
+    if causes:
+        yield Text("")
+
+
+def _of_row(row: Row, said: set[str], *, tests: bool, grouped: bool) -> Iterator[str | Text]:
+    """What there is to say of a row, and not yet of another one or by its cause; whole lines as `Text`."""
     yield from row_notes(row)
     if tests:
         yield from tests_of(row)
     if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
         return
     if row.reason not in said:
-        yield _told(row.reason, row)
+        yield from () if grouped else (_told(row.reason, row),)
     elif row.problem is not None:
         return  # a model that doesn't load says so once, not for each of its conversions
     said.add(row.reason)
     if row.mending is not None:
         yield from conversion_lines(row.mending)
     found, repaired = row.localized.result, row.repaired
-    if found is not None and found.faults and found.reason != row.reason:
+    if found is not None and found.faults and found.reason != row.reason and not grouped:
         yield _told(found.reason, row)
-    if repaired.result is not None:
+    if repaired.result is not None and not grouped:
         yield repair_line(repaired.result)
     if repaired.verdict is not None and not repaired.verdict.is_right:
         yield f"the repaired model is {repaired.verdict} on {row.backend}: {repaired.reason}"
     if row.problem is not None:
-        if row.problem.explanation:
+        if row.problem.explanation and not grouped:
             yield Text(f"  {row.problem.explanation}")
         tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
         yield from (Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail)

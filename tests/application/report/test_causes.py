@@ -20,6 +20,7 @@ from conrepair.application.report.result import (
     RepairedTarget,
     Row,
 )
+from conrepair.application.report.summary import summary_text
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.diagnosis.repairs.conversion.result import Mending, Stop
 from conrepair.ground.graph.kinds import Kind
@@ -123,7 +124,7 @@ def test_a_compiler_is_the_step_of_a_build_and_stands_first_where_it_is_not_repa
     compiled, exported = causes(rows)
     assert (compiled.step, compiled.words) == ("tvm", "the kernel (AveragePool) gives another result")
     assert exported.step == "exporter"
-    assert [step_of(row) for row in rows] == ["", ""], "one step: there's nothing to tell apart"
+    assert [step_of(row) for row in rows] == ["", "tvm"], "of a conversion by one converter there's nothing to tell"
 
 
 def test_the_step_is_named_of_a_route_of_several() -> None:
@@ -153,3 +154,14 @@ def test_what_has_no_layer_at_fault_is_told_by_its_verdict_and_reason() -> None:
 
 def test_a_run_that_is_right_has_no_cause() -> None:
     assert causes([dataclasses.replace(target("net"), verdict=Verdict.NOISE)]) == ()
+
+
+def test_the_console_tells_a_cause_once_and_repeats_none_of_it_in_its_rows() -> None:
+    rows = [target(name, dropped(1), conversion="exporter+importer", mended=name == "a") for name in "abc"]
+    run = dataclasses.replace(localizations.run_of(localizations.made(1), ABOUT), kind="audit", rows=tuple(rows))
+    text = summary_text(run)
+    assert f"1. 3 targets, repaired in 1: exporter: {DROPPED} (hyperparameters)\n" in text
+    assert "   a/exporter > importer on libraries\n   b/exporter > importer on libraries, not repaired\n" in text
+    assert text.count("divisor_override") == 1
+    assert "relative error 0.5" not in text, "the table has it"
+    assert "   next: Compare the attributes of" in text

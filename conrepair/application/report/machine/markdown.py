@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from conrepair.application.report.causes import Cause, causes_of
 from conrepair.application.report.page.overview import overview
 from conrepair.application.report.result import AuditResult
-from conrepair.application.report.told import FEW, Finding, Outcome, Told, output_table, told_of
+from conrepair.application.report.told import FEW, Finding, Outcome, Told, output_table, target_rows, told_of
 from conrepair.application.report.verdict_table import markdown_table
 from conrepair.ground.runtime.words import printable, shortened
 
@@ -15,7 +16,7 @@ MOST = 65_536
 """Letters that GitHub takes of a comment."""
 
 _ROOM = 60_000  # for tables; what stands around them needs far less than the rest
-_NAME, _WORDS, _COMMAND = 80, 300, 1000
+_NAME, _WORDS, _COMMAND, _TARGETS = 80, 300, 1000, 8
 _MARKS = {"right": "✅", "warning": "⚠️", "wrong": "❌", "unknown": "❔"}
 _ORDER = (Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED, Outcome.PASSED)
 _ACTED_ON = re.compile(r"[^\w\s.,;/=%()'+-]|_|(?<=www)\.", re.IGNORECASE)
@@ -30,7 +31,7 @@ def summary_markdown(result: AuditResult) -> str:
     Args:
         result: Of any verb, or of an audit.
     """
-    told = overview(result)
+    told, causes = overview(result), causes_of(result) if len(target_rows(result)) > 1 else ()
     targets = sorted(told_of(result), key=lambda target: _ORDER.index(target.outcome))
     parts = [f"### {_MARKS[told.state]} conrepair {result.kind}: {_text(told.word)}", "", _text(told.sentence), ""]
     ends = [f"**next:** {_text(words)} {_code(command, _COMMAND)}".rstrip() + "\n" for words, command in told.next]
@@ -48,12 +49,13 @@ def summary_markdown(result: AuditResult) -> str:
     table, left = _fitting(rows, room // 2)
     lines = [_line(target, target.judgement) for target in targets if target.outcome is Outcome.ERROR]
     unseen, hidden = _fitting(lines, room // 8)
-    lines = [_line(target, finding) for target in targets for finding in target.accused]
+    lines = list(map(_of_cause, causes))
+    lines = lines or [_line(target, finding) for target in targets for finding in target.accused]
     faults, more = _fitting(lines, room // 2 - room // 8)
     parts += [head, rule, *table, ""] if table else []
     parts += [f"and {left} more targets, in result.json\n"] if left else []
-    parts += ["**At fault:**", "", *faults, ""] if faults else []
-    parts += [f"and {more} more faults, in result.json\n"] if more else []
+    parts += [f"**{'What is wrong, by cause' if causes else 'At fault'}:**", "", *faults, ""] if faults else []
+    parts += [f"and {more} more {'causes' if causes else 'faults'}, in result.json\n"] if more else []
     parts += ["**Couldn't be looked at:**", "", *unseen, ""] if unseen else []
     parts += [f"and {hidden} more, in result.json\n"] if hidden else []
     return "\n".join([*parts, *ends])
@@ -80,6 +82,21 @@ def _line(target: Told, finding: Finding) -> str:
     more = f" and {len(finding.layers) - 1} more" if len(finding.layers) > 1 else ""
     where = f" at {_code(finding.layers[0], _NAME)}{more}" if finding.layers else ""
     return f"- {_code(target.name, _NAME)}: **{finding.kind}**{where}: {_text(finding.words)}"
+
+
+def _of_cause(cause: Cause) -> str:
+    """A cause with its targets, and the files that a repair wrote, in the run's folder."""
+    step = f"{_code(cause.step, _NAME)}: " if cause.step else ""
+    lines = [f"- **{cause.counted}**: {step}{_text(cause.words)} ({cause.kind})"]
+    for target in cause.targets[:_TARGETS]:
+        files = ", ".join(_code(name, _NAME) for name in target.files)
+        ran = ", ".join(_code(name, _NAME) for name in target.backends)
+        left = ", not repaired" if cause.repaired and not target.repaired else ""
+        lines.append(f"  - {_code(target.name, _NAME)} on {ran}{left}{f': {files}' if files else ''}")
+    more = len(cause.targets) - _TARGETS
+    lines += [f"  - and {more} more targets"] if more > 0 else []
+    lines += [f"  - next: {_text(cause.advice)}"] if cause.advice else []
+    return "\n".join(lines)
 
 
 def _code(text: str, most: int) -> str:

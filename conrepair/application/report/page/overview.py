@@ -229,7 +229,9 @@ def _next_of_several(wrong: Sequence[Row], mended: Sequence[Row]) -> tuple[tuple
     """What to do with what isn't right, and with what a repair wrote."""
     words = []
     if wrong:
-        words.append("Go through the causes below the matrix, those first that aren't repaired: each names its step.")
+        words.append(
+            "Go through what is wrong, by cause: what isn't repaired stands first, with the step that did it."
+        )
     if mended:
         words.append("Compare the repaired files with their original models on inputs of your own, then ship them.")
     return tuple((line, "") for line in words)

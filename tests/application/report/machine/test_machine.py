@@ -18,7 +18,7 @@ import conrepair
 from conrepair.application.report.machine.junit import junit_xml
 from conrepair.application.report.machine.markdown import MOST, summary_markdown
 from conrepair.application.report.machine.sarif import github_lines, sarif_text
-from conrepair.application.report.result import AuditResult, LocalizedTarget, Problem, Row
+from conrepair.application.report.result import AuditResult, LocalizedTarget, Problem, RepairedTarget, Row
 from conrepair.application.report.saved import read_result
 from conrepair.diagnosis.localization.result import Rule
 from conrepair.ground.graph.kinds import Kind
@@ -221,8 +221,19 @@ def test_a_comment_is_never_too_long(count: int) -> None:
     rows = [told_runs.row(f"net{place}" + "|" * 300, Verdict.FAULTY, localized=localized) for place in range(count)]
     text = summary_markdown(told_runs.audit(*rows))
     assert len(text.encode()) < MOST
-    assert "more faults, in result.json" in text
+    assert ("more faults, in result.json" if count == 1 else "and 192 more targets") in text
     assert text.endswith("</sub>\n")
+
+
+def test_the_comment_of_an_audit_tells_causes_with_the_files_of_repairs() -> None:
+    localized = localizations.run_of(localizations.made(3, {1: 0.5}), localizations.about()).rows[0].localized
+    rows = [told_runs.row(f"net{place}", Verdict.FAULTY, localized=localized) for place in range(3)]
+    rows[1] = dataclasses.replace(rows[1], repaired=RepairedTarget(verdict=Verdict.EQUIVALENT))
+    text = summary_markdown(told_runs.audit(*rows))
+    assert "**What is wrong, by cause:**\n\n- **3 targets, repaired in 1**: pads" in text
+    assert "  - <code>net0/torch-onnx</code> on <code>libraries</code>, not repaired\n" in text
+    assert "  - <code>net1/torch-onnx</code> on <code>libraries</code>\n" in text
+    assert "At fault" not in text
 
 
 def test_one_that_is_right_has_no_faults() -> None:
