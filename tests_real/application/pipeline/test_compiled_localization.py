@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import compiled
@@ -153,6 +154,54 @@ def test_a_repaired_file_is_judged_on_every_backend(tmp_path: Path) -> None:
     assert "TVM's importer (relax.frontend.torch)" in str(built.repaired.result.undone)
     assert result.exit_code == 1
     assert "faulty, repaired" in summary_text(result)
+
+
+def test_a_repaired_file_is_judged_where_it_must_be_converted_first(tmp_path: Path) -> None:
+    """TVM takes a Keras model by way of ONNX: what was repaired goes that way, too, and the audit ends with 0."""
+    import keras
+
+    source = small.keras_convnet()
+    source.save(tmp_path / "net.keras")
+    wrong = keras.models.load_model(tmp_path / "net.keras")
+    layer = wrong.get_layer("logits")
+    layer.set_weights([values * np.float32(1.5) for values in layer.get_weights()])
+    wrong.save(tmp_path / "wrong.keras")
+    value = {
+        "output": str(tmp_path / "generated"),
+        "dataset": {"synthetic": {"samples": 4}},
+        "batch_size": 1,
+        "stages": {"localize": True, "repair": True},
+        "repair": {"advice_seconds": 0},
+        "localize": {"samples": 2},
+        "backends": ["libraries", {"name": "tvm", "setting": "O0", "label": "compiled"}],
+        "models": [
+            {"name": "net", "path": "net.keras"},
+            {"name": "wrong", "path": "wrong.keras", "compare_with": "net"},
+        ],
+    }
+    with ProgressDisplay(quiet=True) as display:
+        result = run_audit(parse_config(value, "test"), tmp_path, display)
+    rows = {row.backend: row for row in result.rows if row.model == "wrong"}
+    compiled_row = rows["compiled"]
+    assert compiled_row.ran.build is not None
+    assert compiled_row.ran.build.via, "it's converted for the compiler"
+    assert [row.verdict for row in rows.values()] == [Verdict.FAULTY] * 2
+    assert [row.repaired.is_right for row in rows.values()] == [True, True], compiled_row.repaired
+    assert result.exit_code == 0
+    assert not [note for note in result.notes if "repaired" in note]
+
+
+def test_the_command_that_build_names_next_looks_into_a_pt2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small.export_pt2(Averages().eval(), [torch.randn(2, 3, 8, 8)], tmp_path / "net.pt2")
+    assert main(["build", "net.pt2", "-o", "build", "-q"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("next: ")]
+    program, *command = shlex.split(line.split("`")[1])
+    assert (program, command[0]) == ("conrepair", "localize")
+    assert main([*command, "-q", "--samples", "2"]) == 1
+    assert "avg_pool2d" in capsys.readouterr().out
 
 
 class Averages(torch.nn.Module):

@@ -5,16 +5,20 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from conrepair.application.engine.task import Result, Task
 from conrepair.application.pipeline.evaluation import Execution, judged_again, references, run_of
 from conrepair.application.pipeline.plan import chains
 from conrepair.application.pipeline.settings import LIBRARIES
+from conrepair.application.pipeline.stages.compilation import prepare
 from conrepair.application.pipeline.stages.conversion_repair import RouteTrial, try_route
 from conrepair.application.pipeline.stages.execution import Planned, run_executions
 from conrepair.application.pipeline.stages.localize import localization_task, localized, model_of
+from conrepair.application.pipeline.stages.preparation import source_task
 from conrepair.application.pipeline.stages.state import RunState, problem_of
+from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.repair.summary import advice_line
 from conrepair.application.report.result import RepairedTarget, Row
 from conrepair.application.report.row_paths import placed, resolved_in
@@ -157,9 +161,9 @@ def _with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence
 
 
 def _beside(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> Iterator[int]:
-    """The rows of a target on all backends that take its file as it is, but for those with a repair of their own."""
+    """The rows of a target on all backends, but for those with a repair of their own."""
     for other, (item, row) in enumerate(zip(executed, rows, strict=True)):
-        same = item.row_name == executed[place].row_name and row.verdict is not None and not item.via
+        same = item.row_name == executed[place].row_name and row.verdict is not None
         if other == place or (same and row.repaired.result is None):
             yield other
 
@@ -180,10 +184,33 @@ def _planned(state: RunState, executed: Sequence[Execution], item: Execution, do
     name = "+".join(filter(None, (item.conversion, "repaired")))
     repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
     repaired.made, repaired.converted = item.made, item.converted
+    if item.via and source.model is done.model:
+        repaired.made = _prepared(state, dataclasses.replace(subject, backends=(on,)), repaired)
     for one in references(executed, item.reference) if SAME_GRAPH in done.effects else ():
         if one.on == on and one.run and one.run.repeats:
             repaired.run = run_of(repaired, one.run.folder, one.run, repaired.name)
     return subject, repaired
+
+
+def _prepared(state: RunState, subject: Subject, repaired: Execution) -> str:
+    """Convert a repaired file for a backend that takes another format, as the file was that it's made of.
+
+    Args:
+        state: The run.
+        subject: Whose file it is, on that backend alone.
+        repaired: Receives why it can't be read, if so.
+
+    Returns:
+        Name of the task that read it, under which what was converted is known.
+    """
+    model = repaired.loaded.model
+    file = dataclasses.replace(subject, name=repaired.row_name, origin=Path(model.path), sha256=model.sha256)
+    if file.name not in state.scheduler.results:
+        state.run("describe", [source_task(file, state.settings.seconds)])
+    source, repaired.problem = state.outcome(file.name, loading=True)
+    if source is not None:
+        prepare(state, [(subject, file.name, source)])
+    return file.name
 
 
 def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
