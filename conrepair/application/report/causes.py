@@ -24,6 +24,9 @@ _UNSEEN = (
     "Layers weren't compared: switch `localize` of `stages` on in the configuration, or run "
     "`conrepair localize ORIGINAL CONVERTED`."
 )
+_OPTIMIZED = (
+    "No converter did this: {backend} runs the original file. `conrepair trace FILE` finds which optimization does."
+)
 
 _Target = tuple[str, str, str]
 
@@ -234,6 +237,8 @@ def _advice(row: Row, faults: Sequence[LocatedFault], result: AuditResult) -> st
     if faults:
         return fault_advice(faults[0], about_step(row, result, row.localized.explaining))
     problem = row.localized.problem or row.problem
-    if problem is None:
-        return "" if row.localized.result is not None else _UNSEEN
-    return problem.explanation
+    if problem is not None:
+        return problem.explanation
+    if row.kind == "reference" and row.ran.build is None:
+        return _OPTIMIZED.format(backend=row.backend)
+    return "" if row.localized.result is not None else _UNSEEN

@@ -150,6 +150,8 @@ def test_what_has_no_layer_at_fault_is_told_by_its_verdict_and_reason() -> None:
     assert (one.counted, one.advice) == ("2 targets", "Use another.")
     assert (two.kind, names(two)) == ("faulty", ["c/exporter"])
     assert "`localize`" in two.advice, "the way to learn which layers"
+    (optimized,) = causes([dataclasses.replace(unseen, kind="reference", conversion="", backend="inductor")])
+    assert "inductor runs the original file" in optimized.advice
 
 
 def test_a_run_that_is_right_has_no_cause() -> None:
