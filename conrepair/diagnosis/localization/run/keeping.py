@@ -16,6 +16,7 @@ from conrepair.diagnosis.localization.faces.steps.readings import paired_nodes
 from conrepair.diagnosis.localization.judge.agreement import AnswerPairs
 from conrepair.diagnosis.localization.located import Guilty
 from conrepair.diagnosis.localization.run.kept import Element, Histogram, KeptLayer, KeptParameter, Picture
+from conrepair.diagnosis.localization.run.scatter import scatter_of
 from conrepair.ground.graph.channels import channel_axis
 from conrepair.ground.graph.layer_graph import Array, LayerGraph
 from conrepair.verdicts.evaluate.whole_numbers import are_texts
@@ -119,7 +120,13 @@ def _compared(kept: KeptLayer, one: Values, two: Values, axis: int) -> KeptLayer
         for place, (values, more) in zip(chosen, maps, strict=True)
     ]
     return dataclasses.replace(
-        kept, sample=sample, scale=scales[0], difference_scale=scales[1], pictures=tuple(pictures), worst=worst
+        kept,
+        sample=sample,
+        scale=scales[0],
+        difference_scale=scales[1],
+        pictures=tuple(pictures),
+        worst=worst,
+        scatter=scatter_of(one, two),
     )
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a pair of tensors for reports: pictures, histograms, the elements that differ most."""
+"""What is kept of a pair of tensors for reports: pictures, histograms, a scatter, the elements that differ most."""
 
 from __future__ import annotations
 
@@ -64,6 +64,28 @@ class Picture:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scatter:
+    """Values of both sides at the same places, 512 at most, and a line that is fitted to all (of a million, evenly).
+
+    Attributes:
+        source: Of the original model, ascending.
+        target: Of the converted model, at the same places.
+        factor: Of the line of least squares: what the converted model has is `factor * original + offset`; no number
+            where all values of a side are equal.
+        offset: Of the line.
+        correlation: Of both sides' values (Pearson).
+        same: Share of the values that are the same on both sides within 1 %.
+    """
+
+    source: tuple[float, ...]
+    target: tuple[float, ...]
+    factor: float
+    offset: float
+    correlation: float
+    same: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class KeptParameter:
     """Numbers that the same operator has on both sides.
 
@@ -99,6 +121,7 @@ class KeptLayer:
         difference_scale: The largest difference in one, likewise.
         pictures: The channels that differ most, the worst first.
         worst: The elements that differ most of all samples, the worst first.
+        scatter: Values of both sides at the same places; None where shapes differ, or few values are numbers.
         parameters: Of the operators of a layer at fault, those that differ first; of eight at most.
     """
 
@@ -115,4 +138,5 @@ class KeptLayer:
     difference_scale: float = 0.0
     pictures: tuple[Picture, ...] = ()
     worst: tuple[Element, ...] = ()
+    scatter: Scatter | None = None
     parameters: tuple[KeptParameter, ...] = ()
