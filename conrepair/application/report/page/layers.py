@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conrepair.application.report.encode import encode
+from conrepair.application.report.page.folding import blocks_of
 from conrepair.application.report.page.rendering import in_order
 from conrepair.application.report.result import AuditResult, LocalizedStep
 from conrepair.application.report.told import name_of
@@ -16,19 +17,26 @@ from conrepair.ground.graph.record import GraphRecord, NodeRecord
 
 @dataclass
 class Card:
-    """A pair of pieces: what the source and the target compute a pair of tensors by; or nodes without a partner.
+    """A pair of segments: what both models compute a pair of tensors by; or a node without a counterpart.
 
     Attributes:
-        layer: Place of the pair in the source's order; None where there's no partner.
-        source: The source's nodes, by name.
-        target: The target's.
-        after: Cards that it reads from, by their place.
+        layer: Place of the pair in the original's order; None where there's no counterpart.
+        source: Nodes of the original, by name.
+        target: Nodes of the converted model.
+        source_after: Cards that it reads from in the original, by their place.
+        target_after: The same in the converted model.
     """
 
     layer: int | None
     source: tuple[str, ...]
     target: tuple[str, ...]
-    after: list[int] = field(default_factory=list)
+    source_after: list[int] = field(default_factory=list)
+    target_after: list[int] = field(default_factory=list)
+
+    @property
+    def after(self) -> list[int]:
+        """Cards that it reads from on either side."""
+        return [*self.source_after, *self.target_after]
 
 
 def layers_data(step: LocalizedStep, result: AuditResult) -> dict[str, Any]:
@@ -51,6 +59,7 @@ def layers_data(step: LocalizedStep, result: AuditResult) -> dict[str, Any]:
     return {
         "layers": [_layer(row) for row in rows],
         "cards": encode(cards),
+        "blocks": encode(blocks_of(_names(cards, ours))),
         "nodes": [_nodes(graph) for graph in sides],
         "guilty": [place for place, row in enumerate(rows) if row.guilty],
         "faults": _faults(found, rows),
@@ -127,10 +136,17 @@ def _cards(rows: Sequence[LayerRow], ours: GraphRecord, theirs: GraphRecord) -> 
     known = {name for card in cards for name in card.source}, {name for card in cards for name in card.target}
     cards += [Card(None, (node.name,), ()) for node in ours.nodes if node.name not in known[0]]
     cards += [Card(None, (), (node.name,)) for node in theirs.nodes if node.name not in known[1]]
-    edges = {*_edges(ours, [card.source for card in cards]), *_edges(theirs, [card.target for card in cards])}
-    for before, after in sorted(edges):
-        cards[after].after.append(before)
+    for before, after in sorted(set(_edges(ours, [card.source for card in cards]))):
+        cards[after].source_after.append(before)
+    for before, after in sorted(set(_edges(theirs, [card.target for card in cards]))):
+        cards[after].target_after.append(before)
     return _sorted(cards)
+
+
+def _names(cards: Sequence[Card], ours: GraphRecord | None) -> list[str]:
+    """Of the original's layers; "" where a card has none of them."""
+    known = {} if ours is None else {node.name: node.layer for node in ours.nodes}
+    return [next((known[name] for name in card.source if name in known), "") for card in cards]
 
 
 def _edges(graph: GraphRecord, pieces: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:
@@ -167,4 +183,11 @@ def _sorted(cards: list[Card]) -> list[Card]:
                 state[place] = 2
                 order.append(place)
     new = {old: number for number, old in enumerate(order)}
-    return [replace(cards[old], after=sorted({new[before] for before in cards[old].after})) for old in order]
+
+    def moved(places: Sequence[int]) -> list[int]:
+        return sorted(new[before] for before in places)
+
+    return [
+        replace(cards[old], source_after=moved(cards[old].source_after), target_after=moved(cards[old].target_after))
+        for old in order
+    ]

@@ -21,10 +21,15 @@ COMPARISON = "comparison.html"
 
 _STATES = {Sort.WORSE: "wrong", Sort.NEW: "warning", Sort.GONE: "unknown", Sort.BETTER: "right", Sort.SAME: "unknown"}
 _OWN = ("dom", "copying", "tables", "matrix", "plot", "targets", "graph", "activations", "layer", "main")
-_SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))
+_SCRIPTS = (
+    "vendor/uPlot.iife.min.js",
+    "vendor/dagre.min.js",
+    "vendor/cytoscape.min.js",
+    *(f"script/{name}.js" for name in _OWN),
+)
 _STYLES = ("vendor/uPlot.min.css", "style.css")
 _TITLE = 120  # letters
-_LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE")
+_LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE", "vendor/cytoscape.LICENSE")
 
 
 def page_html(result: AuditResult, readable: Readable = OURS) -> str:

@@ -1,4 +1,4 @@
-"""Fit a line through the values of a pair of tensors, and keep a few of them: what a person sees in a scatter plot."""
+"""Fit a line through the values of a pair of tensors, and keep a few of them for a scatter plot."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def scatter_of(one: Values, two: Values) -> Scatter | None:
 
 
 def _line(ours: Values, theirs: Values) -> tuple[float, float, float]:
-    """Factor, offset and correlation of the line of least squares; no numbers where all values of a side are equal."""
+    """Factor, offset and correlation of the line of least squares; no numbers where a side's values are equal."""
     means = float(ours.mean()), float(theirs.mean())
     apart = ours - means[0], theirs - means[1]
     spreads = [float(np.mean(np.square(side))) for side in apart]
@@ -59,7 +59,7 @@ def _line(ours: Values, theirs: Values) -> tuple[float, float, float]:
 
 
 def _spread(ours: Values) -> npt.NDArray[np.intp]:
-    """Places of values: half of them as densely as values lie, half at even steps from the smallest to the largest."""
+    """Places of values: half as densely as values lie, half at even steps from the smallest to the largest."""
     order = np.argsort(ours, kind="stable")
     if ours.size <= _PAIRS:
         return order

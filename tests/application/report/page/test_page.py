@@ -121,8 +121,9 @@ def test_cards_hold_every_node_once_and_follow_the_edges(localized: tuple[Locali
         nodes = [name for card in cards for name in card[side]]
         assert set(nodes) == {node.name for node in run.graphs[model.sha256].nodes}
     for place, card in enumerate(cards):
-        assert all(int(before) < place for before in card["after"])
-    assert sum(len(card["after"]) for card in cards) >= len(cards) - 1
+        assert all(int(before) < place for before in card["source_after"] + card["target_after"])
+    for side in ("source_after", "target_after"):
+        assert sum(len(card[side]) for card in cards) >= len(cards) - 1
 
 
 def test_what_was_kept_stands_at_its_layer(localized: tuple[Localized, Path]) -> None:

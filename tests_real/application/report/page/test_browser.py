@@ -19,7 +19,7 @@ from pages import HOSTILE, deep, hostile
 import conrepair
 from conrepair.application.report.page.page import page_html
 
-_LAYERS = 2000
+_LAYERS = 1000
 _DESK, _PHONE = (1280, 800), (390, 800)
 
 
@@ -45,7 +45,7 @@ def test_it_opens_without_error_request_or_violation(
     browser: Any, page_path: Path, scheme: Any, size: tuple[int, int]
 ) -> None:
     with opened(browser, page_path, scheme=scheme, size=size) as seen:
-        seen.page.wait_for_selector(".card")
+        seen.page.locator(".pane canvas").first.wait_for()
         assert seen.requests == [page_path.as_uri()]
         assert seen.in_sight("h1 .badge")
         if size[0] > 1000:
@@ -76,6 +76,31 @@ def test_tables_are_sorted_and_filtered(browser: Any, page_path: Path) -> None:
         assert seen.errors == []
 
 
+def clicked(seen: Opened, side: int, item: str) -> None:
+    """Click a node of a graph: of the original (0) or of the converted model (1)."""
+    pane = seen.page.locator(".pane").nth(side)
+    pane.scroll_into_view_if_needed()
+    place = pane.evaluate("(e, item) => e._cyreg.cy.getElementById(item).renderedPosition()", item)
+    pane.click(position={"x": place["x"], "y": place["y"]})
+
+
+def drawn(seen: Opened, side: int = 0) -> dict[str, Any]:
+    """How a graph stands: items by their ids with their classes, zoom and place."""
+    found: dict[str, Any] = (
+        seen.page.locator(".pane")
+        .nth(side)
+        .evaluate(
+            "e => { const g = e._cyreg.cy; return { zoom: g.zoom(), pan: g.pan(),"
+            " nodes: Object.fromEntries(g.nodes().map(n => [n.id(), n.classes()])) }; }"
+        )
+    )
+    return found
+
+
+def chosen_in(seen: Opened, side: int) -> list[str]:
+    return [item for item, classes in drawn(seen, side)["nodes"].items() if "chosen" in classes]
+
+
 def chosen(seen: Opened) -> str:
     return str(seen.page.locator(".layer h3").first.text_content())
 
@@ -84,21 +109,22 @@ def test_a_layer_is_chosen_in_graph_plot_table_and_by_its_link(browser: Any, pag
     with opened(browser, page_path) as seen:
         assert chosen(seen) == "conv", "the guilty one at first"
         assert seen.page.locator(".layer tr.differs th").all_text_contents() == ["pads (differs)"]
-        other = seen.page.locator(".card:not(.chosen)").last
-        other.click()
+        (before,) = chosen_in(seen, 0)
+        other = next(item for item in drawn(seen)["nodes"] if item not in {before, "card0"})
+        clicked(seen, 1, other)
         assert chosen(seen) != "conv"
-        assert seen.page.locator(".card.chosen").count() == 1
+        assert chosen_in(seen, 0) == chosen_in(seen, 1) == [other]
         seen.page.locator("ol.guilty a").first.click()
         seen.page.locator(".layer > h3", has_text=re.compile("^conv$")).wait_for()
         seen.page.locator(".layers td button").last.click()
         assert seen.page.locator(".layers tr.chosen").count() == 1
         assert chosen(seen) != "conv"
         seen.page.locator(".plot").scroll_into_view_if_needed()
-        before = seen.page.locator(".told").text_content()
+        before = seen.page.locator(".plot .told").text_content()
         box = seen.page.locator(".u-over").bounding_box()
         assert box is not None
         seen.page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 50)
-        assert seen.page.locator(".told").text_content() != before
+        assert seen.page.locator(".plot .told").text_content() != before
         seen.page.mouse.click(box["x"] + 3, box["y"] + 50)
         assert seen.errors == []
 
@@ -169,7 +195,7 @@ def test_on_paper_all_is_unfolded_light_and_within_the_page(browser: Any, page_p
             "all => all.filter(e => !e.closest('td, th')).length"
         ) == 0  # fmt: skip
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= paper[0]
-        for selector in (".u-wrap", ".graph-view", ".graph-view svg", ".pictures figure"):
+        for selector in (".u-wrap", ".graph-view", ".graph-view img", ".pictures figure"):
             box = seen.page.locator(selector).first.bounding_box()
             assert box is not None
             assert box["x"] + box["width"] <= paper[0]
@@ -199,7 +225,7 @@ def test_the_keyboard_alone_reaches_everything(browser: Any, page_path: Path) ->
             if found is None:
                 break
             reached.add(str(found).split(" ")[0] or "button")
-        assert {"skip", "layer-link", "card", "graph-view", "filter", "only-different"} <= reached, reached
+        assert {"skip", "layer-link", "graph-view", "copy", "filter", "only-different"} <= reached, reached
         slider = seen.page.get_by_role("slider")
         slider.focus()
         seen.page.keyboard.press("Home")
@@ -208,8 +234,10 @@ def test_the_keyboard_alone_reaches_everything(browser: Any, page_path: Path) ->
         assert slider.get_attribute("aria-valuetext") != first
         seen.page.keyboard.press("Enter")
         assert chosen(seen) in str(slider.get_attribute("aria-valuetext"))
-        seen.page.locator(".card").last.focus()
-        words = str(seen.page.locator(".card").last.get_attribute("aria-label"))
+        seen.page.locator(".graph-view").focus()
+        seen.page.keyboard.press("End")
+        words = str(seen.page.locator(".graph .told").text_content())
+        assert chosen(seen) not in words
         seen.page.keyboard.press("Enter")
         assert chosen(seen) in words
         assert seen.errors == []
@@ -255,14 +283,56 @@ def test_several_targets_of_a_source_are_lines(browser: Any, tmp_path: Path) -> 
         assert seen.errors == []
 
 
-def test_a_deep_network_is_there_soon(browser: Any, tmp_path: Path) -> None:
+def test_both_graphs_are_in_step(browser: Any, page_path: Path) -> None:
+    with opened(browser, page_path) as seen:
+        before = drawn(seen)
+        assert before["zoom"] == drawn(seen, 1)["zoom"]
+        assert before["nodes"].keys() == drawn(seen, 1)["nodes"].keys()
+        for side in (0, 1):
+            pane = seen.page.locator(".pane").nth(side)
+            pane.hover()
+            seen.page.wait_for_timeout(500)  # a wheel that scrolls the page doesn't zoom what comes beneath it
+            seen.page.mouse.wheel(0, -200)
+            seen.page.wait_for_timeout(300)
+            after = drawn(seen)
+            assert after["zoom"] > before["zoom"], "the wheel zooms"
+            seen.page.mouse.down()
+            seen.page.mouse.move(900, 500, steps=4)
+            seen.page.mouse.up()
+            assert drawn(seen)["pan"] != after["pan"], "dragging moves"
+            assert drawn(seen)["pan"] == drawn(seen, 1)["pan"]
+            assert drawn(seen)["zoom"] == drawn(seen, 1)["zoom"]
+            seen.page.get_by_role("button", name="Whole graph").click()
+            before = drawn(seen)
+        assert seen.errors == []
+
+
+def test_a_deep_network_is_there_soon_folded_and_searched(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(page_html(deep(_LAYERS, tmp_path)), encoding="utf-8")
     assert path.stat().st_size < 10e6
     with opened(browser, path) as seen:
-        assert seen.page.locator(".card").count() < 100
-        assert "of 2000" in str(seen.page.locator(".graph .soft").first.text_content())
-        seen.page.get_by_role("button", name="Later layers").click()
+        graph = seen.page.locator(".graph")
+        assert 20 < len(drawn(seen)["nodes"]) < 200
+        assert "blocks folded" in str(graph.get_by_role("status").first.text_content())
+        assert chosen(seen).startswith(f"block/{_LAYERS // 2}/conv")
+        graph.get_by_role("searchbox").fill("block/77/")
+        assert "1 found" in str(graph.get_by_role("status").first.text_content())
+        assert "card77" not in drawn(seen)["nodes"], "it's in a block that is folded"
+        seen.page.keyboard.press("Enter")
+        assert chosen(seen).startswith("block/77/conv")
+        assert chosen_in(seen, 0) == chosen_in(seen, 1) == ["card77"]
+        graph.get_by_role("searchbox").fill("no such thing")
+        assert "No layer has this" in str(graph.get_by_role("status").first.text_content())
+        graph.get_by_role("button", name="Unfold all").click()
+        assert len([item for item in drawn(seen)["nodes"] if item.startswith("card")]) == _LAYERS
+        graph.get_by_role("button", name="Fold blocks").click()
+        assert not [item for item in drawn(seen)["nodes"] if item.startswith("card")]
+        seen.page.locator(".graph-view").focus()
+        seen.page.keyboard.press("Home")
+        assert chosen_in(seen, 1) == ["block0"]
+        seen.page.keyboard.press("Enter")
+        assert {"open0", "card0"} <= drawn(seen)["nodes"].keys()
         assert seen.page.locator(".layers tbody tr").count() == _LAYERS
         assert seen.errors == []
 

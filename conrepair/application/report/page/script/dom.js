@@ -32,6 +32,13 @@ function shortened(text, length) {
   return letters.slice(0, head).join("") + "…" + letters.slice(letters.length - (length - 1 - head)).join("");
 }
 
+// A layer's name as much as tells it: of fused ones the first, without parts that the next one says again.
+function shortName(name, length) {
+  const parts = name.split(";")[0].split("/").filter(Boolean);
+  const telling = parts.filter((part, place) => !(parts[place + 1] ?? "").startsWith(part));
+  return shortened(telling.join("/") || name, length);
+}
+
 // Numbers that JSON lacks come as text.
 function numeric(value) {
   if (value === "inf") return Infinity;

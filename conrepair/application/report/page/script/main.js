@@ -14,7 +14,7 @@ function localization(section) {
     chosen?.classList.add("chosen");
     if (focus) details.focus({ preventScroll: false });
   };
-  const focusGraph = graphView(section.querySelector(".graph"), data.cards, data.layers, data.nodes, choose);
+  const focusGraph = graphView(section.querySelector(".graph"), data, choose);
   errorPlot(section.querySelector(".plot"), data.layers, choose);
   layerTable(section.querySelector(".layers"), data.layers, choose);
   if (data.layers.length) choose(data.guilty[0] ?? 0, false);
