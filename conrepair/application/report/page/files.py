@@ -22,6 +22,7 @@ _OF_AUDIT = {
     "comparisons.csv": "each output of each comparison",
     "execution_log.txt": "each run with its times",
 }
+_OF_LAYERS = {"layers.csv": "all layers", "error.svg": "the error along the network", "inputs.csv": "all inputs"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ def run_files(result: AuditResult) -> list[Link]:
     known = dict(_ALWAYS)
     if result.kind in {"audit", "compare"}:
         known |= _OF_AUDIT | ({"backends.csv": "backends against one another"} if matrices(result) else {})
+    if result.kind == "localize":
+        known |= _OF_LAYERS
     if result.architectures:
         known |= dict.fromkeys(("verdicts.md", "verdicts.csv"), "each architecture by its routes")
     return [Link(name, about) for name, about in known.items()]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.application.report.causes import causes_of
-from conrepair.application.report.figures import Measure, Share, figures_of
+from conrepair.application.report.figures import figures_of, in_a_sentence
 from conrepair.application.report.localization.advice import about_step, names_of, seen
 from conrepair.application.report.next_steps import next_steps
+from conrepair.application.report.page.files import Link
 from conrepair.application.report.page.guilty import GuiltyLayer, guilty_of
 from conrepair.application.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.application.report.result import AuditResult, Row
@@ -24,8 +25,12 @@ from conrepair.application.report.told import (
     without_device,
 )
 from conrepair.diagnosis.localization.result import Localization
-from conrepair.ground.runtime.words import quoted
+from conrepair.diagnosis.repairs.outcomes import RECIPE
+from conrepair.diagnosis.repairs.result import RepairResult
+from conrepair.ground.runtime.words import percent, quoted, shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
+
+_LAYERS, _NAME = 8, 60
 
 
 @dataclass(frozen=True)
@@ -43,33 +48,28 @@ class Figure:
     note: str = ""
 
 
-_FIGURES = (
-    ("{answers}", "answers differ", "{low:.0f}% to {high:.0f}% of all such inputs"),
-    ("{error}", "relative error of the output", "rounding explains {floor}"),
-    ("{guilty.part}", "places introduce an error", "of {guilty.of} pairs of tensors that were compared"),
-    ("{milliseconds:.3g} ms", "for each sample", "median of {times.count} batches"),
-    ("{accuracy}", "labelled inputs are answered rightly", ""),
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class RepairBox:
     """What a repair did.
 
     Attributes:
         words: In a line.
+        before: How the converted model agreed with the original, in words.
+        after: The same now.
         repaired: Whether nothing is left.
         edits: What was changed.
-        before: The target's answers before, in words.
-        after: The same now.
+        rows: What was measured, with its value before and now.
+        files: That it made, beside the page.
         left: Why something is left; none where nothing is.
     """
 
     words: str
-    repaired: bool
-    edits: tuple[str, ...]
     before: str
     after: str
+    repaired: bool
+    edits: tuple[str, ...]
+    rows: tuple[tuple[str, str, str], ...]
+    files: tuple[Link, ...] = ()
     left: tuple[str, ...] = ()
 
 
@@ -81,7 +81,8 @@ class Overview:
         state: "right", "warning", "wrong" or "unknown".
         word: The verdict in a word.
         sentence: Whether it's safe to ship.
-        figures: Three of them.
+        joined: What was measured of one target, in a sentence.
+        figures: Of several targets, three of them.
         guilty: What is at fault, the guiltiest first.
         more: How many faults aren't listed.
         repairs: What was changed.
@@ -92,7 +93,8 @@ class Overview:
     state: str
     word: str
     sentence: str
-    figures: tuple[Figure, ...]
+    joined: str = ""
+    figures: tuple[Figure, ...] = ()
     guilty: tuple[GuiltyLayer, ...] = ()
     more: int = 0
     repairs: tuple[RepairBox, ...] = ()
@@ -111,7 +113,7 @@ def overview(result: AuditResult) -> Overview:
     if len(targets) != 1:
         return _of_several(rows, result)  # what is at fault stands by its causes, which several targets share
     guilty, more = guilty_of(rows, result)
-    return replace(_of_one(rows[0], result), guilty=guilty, more=more, repairs=_repairs(rows))
+    return replace(_of_one(rows[0], result), guilty=guilty, more=more, repairs=_repairs(rows, result.folder))
 
 
 def _of_one(row: Row, result: AuditResult) -> Overview:
@@ -122,11 +124,19 @@ def _of_one(row: Row, result: AuditResult) -> Overview:
     sentence = _sentence(name, row, found, verdict)
     state, word = state_of(verdict), "error" if verdict is None else str(verdict)
     if repaired and done is not None:
-        what = f"{Path(done.model.path).name} in its place" if done.model else "it with the recipe beside this page"
-        sentence = f"Don't ship {name}; ship {what}: after the repair it computes what its source does."
+        what = (
+            f"{Path(done.model.path).name} in its place"
+            if done.model
+            else "it with inputs prepared as `recipe.json` says"
+        )
+        sentence = f"Don't ship {name}; ship {what}: after the repair its outputs are those of the original."
         state, word = "right", "repaired"
-    figures, advice, looked = _figures(row, found), _next(row, result), _seen(row, result)
-    return Overview(state=state, word=word, sentence=sentence, figures=figures, next=advice, seen=looked)
+    changed = done is not None and done.before.faults
+    joined = (
+        "" if changed else _joined(row, found)
+    )  # what was before a repair stands in its table, beside what is now
+    advice, looked = _next(row, result), _seen(row, result)
+    return Overview(state=state, word=word, sentence=sentence, joined=joined, next=advice, seen=looked)
 
 
 def _sentence(name: str, row: Row, found: Localization | None, verdict: Verdict | None) -> str:
@@ -135,23 +145,26 @@ def _sentence(name: str, row: Row, found: Localization | None, verdict: Verdict 
     if verdict is None:
         return f"Nothing can be said of {name}: {words}."
     if verdict is Verdict.QUANTIZED:
-        return f"Safe to ship if few bits are what was wanted of {name}: {words}."
+        return f"Safe to ship if this quantization of {name} was wanted: {words}."
     if verdict is Verdict.UNDECIDED:
-        return f"Not proven right: {words}."
+        return f"Can't tell whether {name} is right: {words}."
     if verdict.is_right:
-        return f"Safe to ship: {name} computes what its source does on what was looked at ({words})."
+        return f"Safe to ship: the outputs of {name} are those of the original on these inputs ({words})."
     return f"Don't ship {name}: {words}."
 
 
-def _figures(row: Row, found: Localization | None) -> tuple[Figure, ...]:
-    measured = figures_of(row.comparison, row.ran)
-    if found is not None:
+def _joined(row: Row, found: Localization | None) -> str:
+    """What was measured: predictions, outputs, layers, labels."""
+    parts = [in_a_sentence(row.comparison)]
+    if not parts[0] and found is not None:
+        parts = [f"Outputs: off by {percent(found.output_error)}."]
+    if found is not None and found.layers:
         guilty = sum(layer.guilty for layer in found.layers)
-        measured = replace(measured, guilty=Share(guilty, len(found.layers)))
-    if found is not None and measured.error is None:
-        error, floor = Measure(found.output_error), Measure(found.output_floor)
-        measured = replace(measured, error=error, floor=floor)
-    return _known(map(measured.told, words) for words in _FIGURES)
+        words = f"{guilty} of {len(found.layers)} at fault" if guilty else f"none of {len(found.layers)} at fault"
+        parts.append(f"Layers: {words}.")
+    if (right := figures_of(None, row.ran).accuracy) is not None:
+        parts.append(f"Labels: {right} predictions are right.")
+    return " ".join(filter(None, parts))
 
 
 def _known(told: Iterable[Iterable[str]]) -> tuple[Figure, ...]:
@@ -159,14 +172,16 @@ def _known(told: Iterable[Iterable[str]]) -> tuple[Figure, ...]:
     return tuple(figure for figure in (Figure(*words) for words in told) if figure.value)[:3]
 
 
-def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
+def _repairs(rows: Sequence[Row], folder: Path) -> tuple[RepairBox, ...]:
     return tuple(
         RepairBox(
             words=quoted(repair_line(done)),
-            repaired=done.mended,
-            edits=tuple(quoted(edit, names=names_of(done.before)) for edit in done.edits),
             before=agreement_words(done.unseen_before),
             after=agreement_words(done.unseen_after),
+            repaired=done.mended,
+            edits=tuple(quoted(edit, names=names_of(done.before)) for edit in done.edits),
+            rows=tuple(_measured(done)),
+            files=tuple(_made(row, done, folder)),
             left=tuple(why_left(done)),
         )
         for row in rows
@@ -174,11 +189,51 @@ def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
     )
 
 
+def _measured(done: RepairResult) -> Iterator[tuple[str, str, str]]:
+    """What tells a repaired model from the one that it was, each with its value before and now."""
+    sides, found = (done.unseen_before, done.unseen_after), (done.before, done.after)
+
+    def told(words: str, *values: str) -> tuple[str, str, str]:
+        return words, values[0], values[1]
+
+    yield told("verdict", *(str(side.verdict) for side in found))
+    known = [side for side in sides if side.samples]
+    if any(side.top1_differing is not None for side in known):
+        differing = [
+            "" if side.top1_differing is None else f"{side.top1_differing} of {side.samples}" for side in sides
+        ]
+        yield told("predictions that differ, on inputs that the repair didn't use", *differing)
+    if known:
+        yield told("relative error of the outputs on these", *(percent(s.error) if s.samples else "" for s in sides))
+    if any(side.right is not None for side in known):
+        right = ["" if side.right is None else f"{side.right} of {side.labelled}" for side in sides]
+        yield told("right predictions of labelled inputs", *right)
+    yield told("layers at fault", *(str(sum(layer.guilty for layer in side.layers)) for side in found))
+    names = names_of(done.before)
+    now = {layer.source_tensor: layer for layer in done.after.layers}
+    guilty = [layer for layer in done.before.layers if layer.guilty]
+    for layer in sorted(guilty, key=lambda layer: -layer.introduced_error)[:_LAYERS]:
+        after = now.get(layer.source_tensor)
+        words = f"error added by `{shortened(names.get(layer.target_layer, layer.target_layer), _NAME)}`"
+        yield told(words, percent(layer.introduced_error), "" if after is None else percent(after.introduced_error))
+
+
+def _made(row: Row, done: RepairResult, folder: Path) -> Iterator[Link]:
+    """The files of a repair beside the page."""
+    files = [("the repaired model", None if done.model is None else done.model.path), ("the patch", done.patch)]
+    if done.recipe is not None and done.patch is not None:
+        files.append(("how inputs are to be prepared", str(Path(done.patch).with_name(RECIPE))))
+    files += [("converted again", item.model.path) for item in row.repaired.advice if item.model is not None]
+    for words, path in files:
+        if path is not None and Path(path).is_relative_to(folder):
+            yield Link(Path(path).relative_to(folder).as_posix(), words)
+
+
 def _next(row: Row, result: AuditResult) -> tuple[tuple[str, str], ...]:
     """What to do, with a command where there's one."""
     done = row.repaired.result
     if done is not None and not done.mended:
-        return (("Something is left: convert anew by another route, or look at the layers below.", ""),)
+        return (("Not all is repaired: convert again by another route, or see the layers below.", ""),)
     steps = [(step.why.removesuffix("."), step.command) for step in next_steps(result)]
     return tuple((f"{why[:1].upper()}{why[1:]}{':' if command else '.'}", command) for why, command in steps)
 

@@ -24,6 +24,7 @@ from conrepair.application.report.result import Problem, Row
 from conrepair.application.report.results import Localized
 from conrepair.application.report.saved import read_result
 from conrepair.ground.runtime.processes.workers import NO_DEVICE
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 
@@ -71,7 +72,10 @@ def test_the_first_screen_says_what_is_at_fault(localized: tuple[Localized, Path
     assert "`conv`" not in told
     assert "<title>faulty: target.onnx against source.onnx - conrepair</title>" in text
     assert "conrepair localize: source.onnx → target.onnx" in told
-    assert "answers differ" in told
+    assert re.search(
+        r"Predictions: \d+ of 32 differ\. Outputs: off by \d+ %, [\d,]+ times more than rounding\.", told
+    )
+    assert "Layers: 1 of 8 at fault." in told
     assert "conrepair repair /" in told
     assert "Looked at 8 samples" in told
     layers: list[dict[str, bool]] = data_in(text, 1)["layers"]  # type: ignore[assignment]
@@ -92,24 +96,54 @@ def test_between_backticks_stands_code_and_all_is_escaped(text: str, html: str) 
 
 
 def test_inputs_are_shown_before_and_after_a_repair(localized: tuple[Localized, Path], tmp_path: Path) -> None:
-    assert "repaired target says" not in page_html(localized[0].run)
+    assert ">repaired</th>" not in page_html(localized[0].run)
     pair = (localized[1].parent / name for name in ("source.onnx", "target.onnx"))
     found = conrepair.repair(*pair, output=tmp_path / "out", in_process=True)
     text = page_html(read_result(tmp_path / "out"))
     told = " ".join(" ".join(_Page(text).text).split())
     wrong = sum(bool(item.differs) for item in found.row.inputs)
     assert wrong > 0
-    assert f"answered otherwise: before the repair {wrong}, now 0." in told
+    assert f"Predictions that differ: before the repair {wrong}, now 0." in told
     head, _, body = text.partition('<div class="inputs">')[2].partition("<tbody>")
     names = re.findall(r"<th [^>]*>(.*?)</th>", head)
-    assert names[3:7] == ["source says", "target says", "repaired target says", "relative error"]
+    assert names[3:7] == ["original", "converted", "repaired", "relative error"]
     assert names[7] == "error, repaired"
     rows = body.partition("</tbody>")[0].split("</tr>")[:-1]
     assert {row.count("<td") for row in rows} == {len(names)}
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in rows]
     assert all(cell[3] == cell[5] for cell in cells), "what the source says"
     assert any(cell[3] != cell[4] for cell in cells)
-    assert {cell[7] for cell in cells} == {"0"}
+    assert {cell[7] for cell in cells} == {"0 %"}
+
+
+def test_a_repair_shows_what_was_and_what_is_with_its_files(
+    localized: tuple[Localized, Path], tmp_path: Path
+) -> None:
+    pair = (localized[1].parent / name for name in ("source.onnx", "target.onnx"))
+    found = conrepair.repair(*pair, output=tmp_path / "out", in_process=True)
+    assert found.result is not None
+    text = page_html(read_result(tmp_path / "out"))
+    head = text.partition("<main")[0]
+    told = dict(re.findall(r'<th scope="row"><bdi>(.*?)</bdi></th>(<td>.*?)</tr>', head))
+    before = found.result.unseen_before
+    assert told.pop("predictions that differ, on inputs that the repair didn't use".replace("'", "&#39;")) == (
+        f"<td>{before.top1_differing} of {before.samples}</td><td>0 of {before.samples}</td>"
+    )
+    assert told["relative error of the outputs on these"].startswith(f"<td>{percent(before.error)}</td>")
+    assert told["layers at fault"] == "<td>1</td><td>0</td>"
+    assert told["error added by <code>conv</code>"].startswith("<td>150 %</td>")
+    links = [values["href"] for tag, values in _Page(head).tags if tag == "a" and values.get("class") is None]
+    assert {"repaired.onnx", "patch.json"} <= set(links)
+    assert all((tmp_path / "out" / str(link)).is_file() for link in links if not str(link).startswith("#"))
+
+
+def test_a_command_names_files_as_they_were_typed(localized: tuple[Localized, Path]) -> None:
+    run = read_result(localized[1])
+    typed = dataclasses.replace(run, command="conrepair localize 'source.onnx' x/target.onnx -o out")
+    folder = localized[1].parent
+    assert f"conrepair repair source.onnx {folder / 'target.onnx'}" in page_html(typed), "x/target.onnx is another"
+    typed = dataclasses.replace(run, command=f"conrepair localize {folder.name}/source.onnx ./target.onnx")
+    assert f"conrepair repair {folder.name}/source.onnx target.onnx" in page_html(typed).replace("./target", "target")
 
 
 def test_cards_hold_every_node_once_and_follow_the_edges(localized: tuple[Localized, Path]) -> None:
@@ -207,4 +241,4 @@ def test_a_run_without_layers_says_how_to_get_them(tmp_path: Path) -> None:
     row = Row(model="net", conversion="", backend="libraries", kind="target", verdict=Verdict.FAULTY, reason="other")
     run = localizations.run_of(localizations.made(1), localizations.about(), tmp_path)
     text = page_html(dataclasses.replace(run, rows=(row,)))
-    assert "Layers weren't looked at in this run" in text
+    assert "Layers weren't compared in this run" in text
