@@ -9,9 +9,11 @@ from typing import Any
 from conrepair.application.report.encode import encode
 from conrepair.application.report.page.folding import blocks_of
 from conrepair.application.report.page.rendering import in_order
+from conrepair.application.report.page.scattered import scatter_words
 from conrepair.application.report.result import AuditResult, LocalizedStep
 from conrepair.application.report.told import name_of
 from conrepair.diagnosis.localization.result import LayerRow, Localization
+from conrepair.diagnosis.localization.run.kept import KeptLayer
 from conrepair.ground.graph.record import GraphRecord, NodeRecord
 
 
@@ -110,7 +112,12 @@ def _kept(found: Localization, rows: Sequence[LayerRow]) -> dict[str, Any]:
     """What was kept of layers, by their places."""
     kept = {(item.source_tensor, item.target_tensor): item for item in found.kept}
     pairs = [(row.source_tensor, row.target_tensor) for row in rows]
-    return {str(place): encode(kept[pair]) for place, pair in enumerate(pairs) if pair in kept}
+    return {str(place): _told(kept[pair]) for place, pair in enumerate(pairs) if pair in kept}
+
+
+def _told(kept: KeptLayer) -> dict[str, Any]:
+    words = "" if kept.scatter is None else scatter_words(kept.scatter)
+    return {**encode(kept), "scatter_words": words}
 
 
 def _nodes(graph: GraphRecord | None) -> dict[str, Any]:

@@ -20,13 +20,9 @@ from conrepair.ground.runtime.words import shortened
 COMPARISON = "comparison.html"
 
 _STATES = {Sort.WORSE: "wrong", Sort.NEW: "warning", Sort.GONE: "unknown", Sort.BETTER: "right", Sort.SAME: "unknown"}
-_OWN = ("dom", "copying", "tables", "matrix", "plot", "targets", "graph", "activations", "layer", "main")
-_SCRIPTS = (
-    "vendor/uPlot.iife.min.js",
-    "vendor/dagre.min.js",
-    "vendor/cytoscape.min.js",
-    *(f"script/{name}.js" for name in _OWN),
-)
+_OWN = ("dom", "copying", "tables", "matrix", "plot", "targets", "graph", "scatter", "activations", "layer", "main")
+_LIBRARIES = ("uPlot.iife.min.js", "dagre.min.js", "cytoscape.min.js")
+_SCRIPTS = (*(f"vendor/{name}" for name in _LIBRARIES), *(f"script/{name}.js" for name in _OWN))
 _STYLES = ("vendor/uPlot.min.css", "style.css")
 _TITLE = 120  # letters
 _LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE", "vendor/cytoscape.LICENSE")

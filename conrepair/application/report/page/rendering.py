@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.diagnosis.localization.result import LayerRow, Localization
 from conrepair.ground.runtime.shown.standing import duration
-from conrepair.ground.runtime.words import number
+from conrepair.ground.runtime.words import number, percent
 
 if TYPE_CHECKING:
     import jinja2
@@ -92,5 +92,10 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"coded": coded, "figure": lambda value: number(float(value)), "duration": duration}
+    environment.filters |= {
+        "coded": coded,
+        "figure": lambda value: number(float(value)),
+        "percent": lambda value: percent(float(value)),
+        "duration": duration,
+    }
     return environment

@@ -59,9 +59,9 @@ def test_inputs_have_name_label_both_answers_and_picture(tmp_path: Path) -> None
     run = of_photos(tmp_path)
     text = page_html(run)
     assert rows_of(text, "Inputs") == [
-        ["index", "input", "label", "answers", "source says", "target says", "relative error", "largest difference"],
-        ["1", "1.png", "7", "differ", "7 0.75 2 0.12", "2 0.5 7 0.25", "0.25", "0.5"],
-        ["0", "0.png", "7", "agree", "7 0.75 2 0.12", "7 0.75 2 0.12", "0", "0"],
+        ["index", "input", "label", "predictions", "original", "converted", "relative error", "largest difference"],
+        ["1", "1.png", "7", "differ", "7 0.75 2 0.12", "2 0.5 7 0.25", "25 %", "0.5"],
+        ["0", "0.png", "7", "same", "7 0.75 2 0.12", "7 0.75 2 0.12", "0 %", "0"],
     ]
     assert len(re.findall(r'<img src="data:image/jpeg;base64,[^"]{300,}" alt=""', text)) == 2
     assert not any("photo" in line for line in missing_of(run, Readable()))
@@ -91,11 +91,11 @@ def test_suspicious_layers_have_their_statistics(tmp_path: Path) -> None:
     head, untested, tested = rows_of(text, "Suspicious layers")
     assert head[3:] == ["elements that differ", "of so many", "sum of ranks", "mean difference of the weights"]
     assert untested[:4] == ["", "two", "b", "not tested: [4, 8] in the source, [8, 4] in the target"]
-    assert tested == ["1", "one", "a", "50.0%", "40", "2.5", "0.25"]
+    assert tested == ["1", "one", "a", "50 %", "40", "2.5", "0.25"]
     told = " ".join(unescape(text).split())
-    assert "17 inputs on which they disagree, 20 on which they agree" in told
+    assert "17 inputs whose predictions differ, 20 whose predictions are the same" in told
     assert "seed 4" in told
-    assert "It ranks, it doesn't convict" in told
+    assert "A hint, not a verdict" in told
 
 
 def test_too_few_samples_for_a_ranking_are_said(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pages import HOSTILE, deep, hostile
 
 import conrepair
 from conrepair.application.report.page.page import page_html
+from conrepair.ground.runtime.words import percent
 
 _LAYERS = 1000
 _DESK, _PHONE = (1280, 800), (390, 800)
@@ -151,7 +152,14 @@ def test_activations_are_shown_of_what_was_kept(browser: Any, page_path: Path) -
             "e => new Set(new Uint32Array(e.getContext('2d').getImageData(0, 0, e.width, e.height).data.buffer)).size"
         )
         assert colours > 10
-        assert re.match(r"Channel \d+, source: -?[\d.]+ to [\d.]+$", str(maps.first.get_attribute("aria-label")))
+        assert re.match(r"Channel \d+, original: -?[\d.]+ to [\d.]+$", str(maps.first.get_attribute("aria-label")))
+        words = str(layer.locator("figure.scattered").text_content())
+        assert re.search(
+            r"fitted line: converted = -?[\d.]+ x original.*; correlation -?[\d.]+; [\d.]+ % of the values", words
+        )
+        assert layer.locator("svg.scatter circle:not(.worst)").count() > 100
+        assert layer.locator("svg.scatter circle.worst").count() == 20
+        assert layer.locator("svg.scatter .fitted").count() == 1
         assert layer.locator("svg.histogram").count() == 2, "activations and weight"
         numbers = [float(text) for text in layer.locator("td.number").all_text_contents()[:3]]
         assert numbers[1] - numbers[0] == pytest.approx(numbers[2], rel=1e-5)
@@ -163,6 +171,24 @@ def test_activations_are_shown_of_what_was_kept(browser: Any, page_path: Path) -
         layer.get_by_role("button", name="conv", exact=True).click()
         assert chosen(seen) == "conv"
         assert seen.errors == []
+
+
+def test_layers_are_named_below_the_plot(browser: Any, page_path: Path) -> None:
+    with opened(browser, page_path) as seen:
+        names = seen.page.locator(".plot").evaluate(
+            "e => { const plot = e.querySelector('[role=slider]').plot, axis = plot.axes[0];"
+            " return axis.values(plot, axis.splits(plot)); }"
+        )
+        assert len(names) == 8
+        assert names[0] == "● conv", "what is at fault is marked"
+        assert seen.errors == []
+
+
+def test_shares_are_told_as_everywhere_else(browser: Any, page_path: Path) -> None:
+    values = [0, 0.0047, 0.16, 0.999, 0.0951, 1e-6, 9.9e-7, 3.55, 9.96, 14.9, 1500, -0.25, -20, 0.1, 1e-3, 0.0995]
+    with opened(browser, page_path) as seen:
+        assert seen.page.evaluate("values => values.map(percent)", values) == list(map(percent, values))
+        assert seen.page.evaluate("[NaN, Infinity].map(percent)") == ["not a number", "infinite"]
 
 
 def test_dragging_zooms_and_a_button_shows_all_again(browser: Any, page_path: Path) -> None:
@@ -259,7 +285,7 @@ def test_names_of_others_are_shown_and_nothing_runs(browser: Any, tmp_path: Path
         layer = str(seen.page.locator(".layer").first.text_content())
         assert "Differences are shown 1000 times as large as they are." in layer
         assert "black: no finite number" in layer
-        assert "no finite number: 0 in the source, 1 in the target" in layer
+        assert "no finite number: 0 in the original, 1 in the converted model" in layer
         assert seen.requests == [path.as_uri()]
         assert seen.errors == []
 

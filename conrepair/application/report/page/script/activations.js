@@ -2,15 +2,17 @@
 // What both sides have at a layer: pictures on one colour scale, histograms, and the elements that differ most.
 const ODD = -128, LEVELS = 127, COLD = [33, 102, 172], NONE = [247, 247, 247], WARM = [178, 24, 43];
 
+// What is seen first of a layer (scatter and pictures), and what stands below its attributes.
 function activationsOf(data, number, choose) {
   const kept = data.kept[number], heading = element("h4", {}, "Activations");
-  if (!kept) return [heading, ...otherLayers(data, choose)];
-  const fed = kept.full_run ? "both models ran from their inputs on" : "the target was fed the source's activations in front of the layer";
+  if (!kept) return { first: [heading, ...otherLayers(data, choose)], more: [] };
+  const fed = kept.full_run ? "both models ran from their inputs on" : "the converted model was fed the original's activations in front of the layer";
   const sizes = `${kept.dtype}[${kept.shape.join(", ")}]`, theirs = `${kept.target_dtype}[${kept.target_shape.join(", ")}]`;
-  const shown = [heading, element("p", {}, `Of the first batch; ${fed}. `, sizes === theirs ? sizes : `${sizes} in the source, ${theirs} in the target.`)];
-  if (kept.pictures.length) shown.push(...picturesOf(kept));
-  else shown.push(element("p", { class: "missing" }, "Both sides have other sizes: there's no picture of their difference."));
-  return [...shown, ...histogramsOf(kept), ...worstOf(kept)];
+  const first = [heading, element("p", {}, `Of the first batch; ${fed}. `, sizes === theirs ? sizes : `${sizes} in the original, ${theirs} in the converted model.`)];
+  if (!kept.pictures.length) first.push(element("p", { class: "missing" }, "The two tensors have different shapes: there's no picture of their difference."));
+  const scatter = kept.scatter ? scatterOf(kept) : null, pictures = kept.pictures.length ? picturesOf(kept) : [];
+  first.push(element("div", { class: "activations" }, scatter, pictures.length ? element("div", {}, ...pictures) : null));
+  return { first, more: [...histogramsOf(kept), ...worstOf(kept)] };
 }
 
 function otherLayers(data, choose) {
@@ -18,7 +20,7 @@ function otherLayers(data, choose) {
   if (!places.length) return [element("p", { class: "missing" }, "None were kept in this run.")];
   const button = (place) => element("button", { type: "button", title: data.layers[place].source_layer, onclick: () => choose(place) }, shortened(data.layers[place].source_layer, 60));
   return [
-    element("p", { class: "missing" }, "They were kept of the guiltiest layers and of outputs, and not of this one. Kept were:"),
+    element("p", { class: "missing" }, "They were kept of the layers with the largest errors and of outputs, and not of this one. Kept were:"),
     element("div", { class: "buttons" }, ...places.map(button)),
   ];
 }
@@ -39,7 +41,7 @@ function picturesOf(kept) {
   ];
 }
 
-// Points of a picture as numbers; the target's are the source's and the difference.
+// Points of a picture as numbers; the converted model's are the original's and the difference.
 function mapsOf(picture, kept) {
   const read = (text, scale) => Float64Array.from(Int8Array.from(atob(text), (letter) => letter.charCodeAt(0)), (level) => (level === ODD ? NaN : (level / LEVELS) * scale));
   const source = read(picture.source, numeric(kept.scale)), difference = read(picture.difference, numeric(kept.difference_scale));
@@ -56,7 +58,7 @@ function pictureOf(picture, maps, limit, magnified, room) {
     return element("div", {}, canvas, element("span", { class: "soft" }, factor > 1 ? `${name} × ${factor}` : name));
   };
   return element("figure", {},
-    element("div", { class: "sides" }, side("source", maps.source, 1), side("target", maps.target, 1), side("difference", maps.difference, magnified)),
+    element("div", { class: "sides" }, side("original", maps.source, 1), side("converted", maps.target, 1), side("difference", maps.difference, magnified)),
     element("figcaption", {}, `${title}: differences have a root mean square of ${figure(picture.error)}`));
 }
 
@@ -87,7 +89,7 @@ function histogramsOf(kept) {
   for (const item of kept.parameters) figures.push(histogramOf(`${item.role} of ${item.source_node}`, item.values));
   return [
     element("h4", {}, kept.parameters.length ? "Histograms of activations and weights" : "Histogram"),
-    element("p", { class: "legend" }, element("span", { class: "key bars" }, "source"), " ", element("span", { class: "key outline" }, "target"), " (counts on a logarithmic axis)"),
+    element("p", { class: "legend" }, element("span", { class: "key bars" }, "original"), " ", element("span", { class: "key outline" }, "converted"), " (counts on a logarithmic axis)"),
     element("div", { class: "histograms" }, ...figures),
   ];
 }
@@ -97,8 +99,8 @@ function histogramOf(title, values) {
   const most = Math.max(...values.source, ...values.target, 1), low = numeric(values.low), high = numeric(values.high);
   const level = (count) => (count ? floor - ((floor - 14) * Math.log(count + 1)) / Math.log(most + 1) : floor);
   const outline = (counts) => counts.map((count, bin) => `${(bin * step).toFixed(1)},${level(count).toFixed(1)} ${((bin + 1) * step).toFixed(1)},${level(count).toFixed(1)}`).join(" ");
-  const odd = values.odd.some((count) => count > 0) ? `; no finite number: ${values.odd[0]} in the source, ${values.odd[1]} in the target` : "";
-  const told = `source ${spreadWords(values.source, low, high)}; target ${spreadWords(values.target, low, high)}${odd}`;
+  const odd = values.odd.some((count) => count > 0) ? `; no finite number: ${values.odd[0]} in the original, ${values.odd[1]} in the converted model` : "";
+  const told = `original ${spreadWords(values.source, low, high)}; converted ${spreadWords(values.target, low, high)}${odd}`;
   const svg = drawn("svg", { class: "histogram", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${told}` },
     drawn("polygon", { class: "bars", points: `0,${floor} ${outline(values.source)} ${width},${floor}` }),
     drawn("polyline", { class: "outline", points: outline(values.target) }),
@@ -121,12 +123,12 @@ function spreadWords(counts, low, high) {
 
 function worstOf(kept) {
   const heading = element("h4", {}, "Elements that differ most");
-  if (!kept.worst.length) return kept.pictures.length ? [heading, element("p", {}, "None differs.")] : [];
+  if (!kept.worst.length) return kept.pictures.length ? [heading, element("p", {}, "No element differs.")] : [];
   const rows = kept.worst.map((item) => {
     const [one, two] = [item.source, item.target].map(numeric);
     return element("tr", {}, element("th", { scope: "row" }, `[${item.index.join(", ")}]`), ...[one, two, two - one].map((value) => element("td", { class: "number" }, exactly(value))));
   });
-  const head = ["index in the source", "source", "target", "difference"].map((words) => element("th", { scope: "col" }, words));
+  const head = ["index in the original", "original", "converted", "difference"].map((words) => element("th", { scope: "col" }, words));
   return [heading, element("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Elements that differ most" },
     element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)))];
 }

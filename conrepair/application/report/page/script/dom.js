@@ -55,6 +55,18 @@ function figure(value) {
   return size >= 1e-3 && size < 1e5 ? String(Number(number.toPrecision(3))) : number.toExponential(1);
 }
 
+// A share or a relative error, as words.percent tells it.
+function percent(value) {
+  const number = numeric(value);
+  if (!Number.isFinite(number)) return number === -Infinity ? "-infinite" : figure(number);
+  const size = Math.abs(number), sign = number < 0 ? "-" : "";
+  if (size > 0 && size < 1e-6) return "below 0.0001 %";
+  const rounded = Number(size.toPrecision(2));
+  if (rounded >= 10) return `${sign}${Math.round(rounded).toLocaleString("en")} times`;
+  const digits = rounded ? Math.max(0, 1 - Math.floor(Math.log10(rounded * 100))) : 0;
+  return `${sign}${(rounded * 100).toFixed(digits)} %`;
+}
+
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }

@@ -10,15 +10,17 @@ function layerDetails(place, data, number, choose) {
     line("tensor", layer.source_tensor, layer.target_tensor, false),
   ];
   for (const [ours, theirs] of card ? partners(card, data.nodes) : []) rows.push(...nodeLines(ours, theirs));
+  const shown = activationsOf(data, number, choose);
   place.replaceChildren(
     element("h3", {}, element("bdi", {}, shortened(title, 200))),
-    ...faults.map((fault) => element("p", { class: "fault" }, element("b", {}, fault.kind), ": ", element("bdi", {}, fault.words.join("; ")))),
-    element("p", {}, `introduced ${figure(layer.introduced_error)} (largest ${figure(layer.introduced_max_abs)}, cosine ${figure(layer.introduced_cosine)}), ` +
-      `full run ${figure(layer.full_run_error)}, rounding explains ${figure(layer.noise_floor)}; the source's tensor lies ${layer.layout}; confidence ${figure(layer.confidence)}`),
+    ...faults.map((fault) => element("p", { class: "fault" }, element("b", {}, fault.kind), ": ", element("bdi", {}, ...coded(fault.words.join("; "))))),
+    element("p", {}, `This layer ${errorWords(layer)}. Largest difference ${figure(layer.introduced_max_abs)}, cosine ${figure(layer.introduced_cosine)}; layout of the original's tensor in the converted model: ${layer.layout}; confidence ${figure(layer.confidence)}.`),
+    ...shown.first,
+    element("h4", {}, "Operators, attributes and weights"),
     element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Both sides of the layer" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...["what", "source", "target"].map((word) => element("th", { scope: "col" }, word)))),
+      element("thead", {}, element("tr", {}, ...["what", "original", "converted"].map((word) => element("th", { scope: "col" }, word)))),
       element("tbody", {}, ...rows))),
-    ...activationsOf(data, number, choose),
+    ...shown.more,
   );
 }
 

@@ -22,15 +22,15 @@ function localization(section) {
 }
 
 function layerTable(place, layers, choose) {
-  const columns = [["place", "number"], ["layer of the source", "text"], ["layer of the target", "text"], ["operators", "text"],
-    ["introduced", "number"], ["SQNR dB", "number"], ["cosine", "number"], ["full run", "number"], ["rounding", "number"], ["layout", "text"]];
+  const columns = [["place", "number"], ["layer of the original", "text"], ["layer of the converted model", "text"], ["operators", "text"],
+    ["error added", "number"], ["SQNR dB", "number"], ["cosine", "number"], ["error in the full run", "number"], ["rounding error at most", "number"], ["layout", "text"]];
   const head = element("tr", {}, ...columns.map(([words, sort]) => element("th", { scope: "col", "data-sort": sort }, words)));
   const rows = layers.map((layer, number) => element("tr", { "data-layer": number, class: layer.guilty ? "guilty" : null },
     element("td", {}, String(number)),
     element("td", {}, element("button", { type: "button", title: layer.source_layer, onclick: () => choose(number) }, shortened(layer.source_layer, 60))),
     element("td", {}, element("bdi", { title: layer.target_layer }, shortened(layer.target_layer, 60))),
     element("td", {}, `${layer.source_operator} / ${layer.target_operator}`),
-    ...["introduced_error", "introduced_sqnr_db", "introduced_cosine", "full_run_error", "noise_floor"].map((name) => element("td", { "data-value": layer[name] }, figure(layer[name]))),
+    ...[["introduced_error", percent], ["introduced_sqnr_db", figure], ["introduced_cosine", figure], ["full_run_error", percent], ["noise_floor", percent]].map(([name, told]) => element("td", { "data-value": layer[name] }, told(layer[name]))),
     element("td", {}, layer.layout)));
   const table = element("table", { class: "sortable" }, element("thead", {}, head), element("tbody", {}, ...rows));
   sortable(table);

@@ -1,6 +1,6 @@
 "use strict";
 // The errors along the network on a logarithmic axis: drag to zoom, point or use the arrow keys to read, Enter to choose.
-const LEAST = 1e-10, DARK = "screen and (prefers-color-scheme: dark)"; // paper is light
+const LEAST = 1e-10, NAMED = 17, LONG = 26, DARK = "screen and (prefers-color-scheme: dark)"; // paper is light
 
 function errorPlot(place, layers, choose) {
   if (!layers.length) {
@@ -42,9 +42,12 @@ function errorPlot(place, layers, choose) {
   });
   const dots = (size, name) => ({ points: { show: true, size, fill: colour(name), stroke: colour(name) }, paths: () => null, stroke: colour(name) });
   networkPlot(holder, data, {
-    height: 300, ends: [bottom, top],
+    height: 400, ends: [bottom, top],
     x: { range: (self, min, max) => [min ?? 0, max ?? 1] },
-    ticks: { values: (self, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick : "")) },
+    ticks: {
+      size: 150, rotate: -60, font: "11px system-ui, sans-serif", splits: (self) => namedPlaces(layers, self),
+      values: (self, ticks) => ticks.map((tick) => `${layers[tick].guilty ? "● " : ""}${shortName(layers[tick].source_layer, LONG)}`),
+    },
     series: () => [
       { fill: `${colour("floor")}44`, stroke: colour("floor"), points: { show: false } },
       { stroke: colour("full"), width: 1.5, points: { show: false } }, dots(5, "introduced"), dots(10, "guilty"),
@@ -67,8 +70,8 @@ function networkPlot(holder, data, { height, ends, x = {}, ticks = {}, series, d
       width: width(), height, legend: { show: false }, cursor: { drag: { x: true, y: false } },
       scales: { x: { time: false, ...x }, y: { distr: 3, range: ends } },
       axes: [{ ...axis, ...ticks }, {
-        ...axis, grid: { ...axis.grid, filter: decades }, ticks: { ...axis.ticks, filter: decades }, size: 66, filter: decades,
-        values: (self, marks) => marks.map((mark) => (mark === null ? "" : mark.toExponential(0))),
+        ...axis, grid: { ...axis.grid, filter: decades }, ticks: { ...axis.ticks, filter: decades }, size: 96, filter: decades,
+        values: (self, marks) => marks.map((mark) => (mark === null ? "" : share(mark))),
       }],
       series: [{}, ...series()],
       hooks: { setCursor: [(self) => { if (self.cursor.idx !== null && self.cursor.idx !== undefined) holder.tell(self.cursor.idx); }] },
@@ -103,12 +106,37 @@ function slider(count, words, told, choose) {
   return holder;
 }
 
+// A power of ten per cent, without an exponent.
+function share(mark) {
+  const power = Math.round(Math.log10(mark)) + 2;
+  return power > 5 ? `1e${power} %` : `${power < 0 ? (10 ** power).toFixed(-power) : (10 ** power).toLocaleString("en")} %`;
+}
+
 function decades(self, ticks) {
   return ticks.map((tick) => (Number.isInteger(Math.round(1e6 * Math.log10(tick)) / 1e6) ? tick : null));
 }
 
 function layerWords(layer, number) {
   const pair = layer.source_layer === layer.target_layer ? layer.source_layer : `${layer.source_layer} / ${layer.target_layer}`;
-  const errors = `introduced ${figure(layer.introduced_error)}, full run ${figure(layer.full_run_error)}, rounding explains ${figure(layer.noise_floor)}`;
-  return `${number}: ${shortened(pair, 160)} (${layer.source_operator} / ${layer.target_operator}): ${errors}${layer.guilty ? "; at fault" : ""}`;
+  const operators = layer.source_operator === layer.target_operator ? layer.source_operator : `${layer.source_operator} / ${layer.target_operator}`;
+  return `${number}: ${shortened(pair, 400)} (${operators}) ${errorWords(layer)}${layer.guilty ? "; at fault" : ""}`;
+}
+
+function errorWords(layer) {
+  return `adds an error of ${percent(layer.introduced_error)} itself; the full run is off by ${percent(layer.full_run_error)} here; rounding error: ${limit(layer.noise_floor)}`;
+}
+
+function limit(value) {
+  const told = percent(value);
+  return told.startsWith("below") ? told : `at most ${told}`;
+}
+
+// Places that are named below a plot: those at fault first, then as many others as have room, evenly.
+function namedPlaces(layers, plot) {
+  const { min, max } = plot.scales.x, from = Math.max(Math.ceil(min), 0), to = Math.min(Math.floor(max), layers.length - 1);
+  const room = Math.max(plot.bbox.width / devicePixelRatio, 100) / Math.max(max - min, 1), apart = Math.max(Math.ceil(NAMED / room), 1);
+  const chosen = [], far = (place) => chosen.every((other) => Math.abs(other - place) >= apart);
+  for (const place of range(from, to + 1)) if (layers[place].guilty && far(place)) chosen.push(place);
+  for (let place = from; place <= to; place += apart) if (far(place)) chosen.push(place);
+  return chosen.sort((one, two) => one - two);
 }

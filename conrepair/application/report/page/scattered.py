@@ -1,0 +1,53 @@
+"""What a scatter of the values of both models says, in words: a slope is a factor, an offset a shift."""
+
+from __future__ import annotations
+
+import math
+
+from conrepair.diagnosis.localization.run.kept import Scatter
+from conrepair.ground.runtime.words import number, percent, telling
+
+_LINE = 0.999  # correlation from which points lie on a line
+_CLOUD = 0.3  # up to which they don't lie along one
+_APART = 0.002  # of 1, and of the values' spread: from here on a factor or an offset is one
+_ALL = 0.9999
+
+
+def scatter_words(scatter: Scatter) -> str:
+    """A sentence of what is seen, and the line with its figures.
+
+    Args:
+        scatter: Of a layer.
+    """
+    share = percent(scatter.same) if scatter.same else "none"
+    same = f"{share} of the values are the same within 1 %"
+    if math.isnan(scatter.correlation):
+        return f"All values of a model are equal here, so that no line can be fitted; {same}."
+    spread = (scatter.source[-1] - scatter.source[0]) / 2
+    shifted = abs(scatter.offset) > _APART * spread
+    offset = f" {'-' if scatter.offset < 0 else '+'} {number(abs(scatter.offset))}" if shifted else ""
+    line = f"fitted line: converted = {telling(scatter.factor, digits=4)} x original{offset}"
+    return f"{_seen(scatter, shifted)} The {line}; correlation {telling(scatter.correlation)}; {same}."
+
+
+def _seen(scatter: Scatter, shifted: bool) -> str:
+    factor, correlation = scatter.factor, scatter.correlation
+    scaled = abs(factor - 1) > _APART
+    if scatter.same >= _ALL:
+        return "All points lie on the diagonal: the values hardly differ."
+    if abs(correlation) <= _CLOUD:
+        return "The points are a cloud: values stand at other places (a permutation, another layout), or are others."
+    if abs(correlation) < _LINE:
+        what = "an offset and a scatter" if shifted and not scaled else "no single factor or offset explains them"
+        return f"The points lie along a line, but not on it: {what}; part of the values, or each channel, differs."
+    if correlation < 0:
+        return "The points lie on a falling line: the sign is another."
+    if scaled and shifted:
+        return "The points lie on a line of another slope beside the diagonal: a factor and an offset."
+    if scaled:
+        return (
+            f"The points lie on a line of another slope: all values are {telling(factor, digits=4)} times as large, a factor."
+        )
+    if shifted:
+        return f"The points lie beside the diagonal: all values are off by {number(scatter.offset)}, an offset."
+    return "The points lie on the diagonal: the values hardly differ."
