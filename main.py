@@ -18,6 +18,7 @@ def main() -> int:
         os.execv(ENVIRONMENT, [str(ENVIRONMENT), *sys.argv])  # noqa: S606 (our own environment's Python)
     from conrepair.application.cli import main as run
 
+    os.environ.setdefault("CONREPAIR_ZOO", str(HERE / "datasets"))  # what's fetched lies in the checkout
     sys.argv.insert(1, "run")
     return run(default_config=str(HERE / "config.json"))
 

