@@ -1,13 +1,15 @@
-"""Pictures of report.html for the docs: `make pictures AUDIT=generated/shipped`, with Debian's chromium.
+"""Pictures for the docs: `make pictures AUDIT=generated/shipped`, with Debian's chromium.
 
-The page of a localization is made of MobileNetV2 with one convolution padded at the other edges, that of an audit is
-taken from a run that is there.
+The errors along a network are those of the README's example. The page of a localization is made of MobileNetV2 with
+one convolution padded at the other edges, that of an audit is taken from a run that is there.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,13 +35,26 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "benchmarks.verbs_cost", "--make", scratch], cwd=ROOT, check=True)
         for verb in ("localize", "repair"):
             words = [verb, "source.onnx", "wrong.onnx", "-q", "-o", verb]
-            subprocess.run([sys.executable, "-m", "conrepair", *words], cwd=folder, check=False, env=_environment())
+            _conrepair(folder, *words)
+        _draw_readme(folder)
         _take(browser, folder / "localize" / "report.html", "report-first-screen", "")
         _take(browser, folder / "localize" / "report.html", "report-layers", ".localization", height=1500)
         _take(browser, folder / "repair" / "report.html", "report-repair", "", scheme="dark")
     if options.audit is not None:
         with chromium() as browser:
             _take(browser, options.audit.absolute() / "report.html", "report-audit", "")
+
+
+def _draw_readme(folder: Path) -> None:
+    """Localize in the network that the README's first script makes."""
+    code = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)[0]
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
+    _conrepair(folder, "localize", "net.pt2", "net.onnx", "-q", "-o", "findings")
+    shutil.copy(folder / "findings" / "error.svg", _FOLDER / "divisor-override.svg")
+
+
+def _conrepair(folder: Path, *words: str) -> None:
+    subprocess.run([sys.executable, "-m", "conrepair", *words], cwd=folder, check=False, env=_environment())
 
 
 def _environment() -> dict[str, str]:

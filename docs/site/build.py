@@ -63,6 +63,7 @@ def written(folder: Path) -> None:
     for file in sorted(shown):
         (pages / _place(file)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, pages / _place(file))
+    shutil.copy(Path(__file__).parent / "site.css", pages)
     (pages / "command-line.md").write_text(reference(command_line()), encoding="utf-8")
     (pages / "python-reference.md").write_text(python_reference.page(), encoding="utf-8")
     settings = (Path(__file__).parent / "zensical.toml").read_text(encoding="utf-8")
