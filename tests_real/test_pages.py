@@ -6,9 +6,11 @@ README's own Python makes its networks. `CONREPAIR_WRITE_PAGES=1 pytest tests_re
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +27,7 @@ from conrepair.application.cli import main
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 STEPS = ROOT / "docs" / "my-model-gives-other-predictions.md"
-COMMAND = re.compile(r"^ *conrepair (.*?)  +# (?:.*, )?ends with (\d)$", re.MULTILINE)
+COMMAND = re.compile(r"^ *conrepair (.*?)  +# (?:.*[,?] )?ends with (\d)$", re.MULTILINE)
 BLOCK = re.compile(r"^```text\n\$ conrepair (.*)\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FIGURE = re.compile(r"\d[\d,.]*(?:e[+-]?\d+)?")
@@ -40,6 +42,13 @@ def prepared(folder: Path) -> None:
         (folder / f"{kept}.onnx").write_bytes((folder / "made" / f"{name}.onnx").read_bytes())
     np.savez(folder / "inputs.npz", image=small.images(16))
     run_elsewhere(folder / "converted.onnx")
+    shutil.copy(folder / "model.onnx", folder / "net.onnx")
+    for release in (6, 7):
+        told = {
+            "name": f"release-{release}",
+            "models": [{"name": "net", "path": "net.onnx", "conversions": ["torch"]}],
+        }
+        (folder / f"release-{release}.json").write_text(json.dumps(told))
     (folder / "photos").mkdir()
     for place in range(8):
         pixels = np.random.default_rng(place).integers(0, 255, (64, 64, 3), np.uint8)
@@ -67,12 +76,13 @@ def test_each_block_of_the_steps_is_of_commands_that_are_run() -> None:
 def test_commands_end_as_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
-    if page == README:
-        pytest.importorskip("torch")
-        made, *_ = PYTHON.findall(text)
-        run_python(made)
-    else:
+    if page != README:
         prepared(tmp_path)
+    if "net.pt2" in text:
+        pytest.importorskip("torch")
+        run_python(PYTHON.findall(README.read_text(encoding="utf-8"))[0])
+    if "release-6" in text:
+        main(["run", "release-6.json", "--quiet"])
     for words, code in COMMAND.findall(text):
         if "outputs.npz" in words and page == README:
             run_elsewhere(tmp_path / "net.onnx")
