@@ -90,7 +90,7 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("fuzz", 4): ("fuzz --recheck found", "unknown: .*there is no CUDA device"),
     ("accuracy", 1): ("accuracy ort-all --operator Elu", "Elu"),
     ("accuracy", 2): ("accuracy ort-all --operator Eluu", "did you mean 'Elu'"),
-    ("accuracy", 4): ("accuracy tvm-O0 --operator Celu", "no system takes any of these operators"),
+    ("accuracy", 4): ("accuracy tvm-O0 --operator Celu", "no system runs any of these operators"),
     ("doctor", 1): ("doctor", "onnx.*fails"),
     ("environments", 2): ("environments make gone", "gone"),
     ("cache", 2): ("cache limit", "limit"),

@@ -1,4 +1,4 @@
-"""Errors of answers in units in the last place, and what becomes of special values."""
+"""Errors of results in units in the last place, and special values that came out wrong."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Exact = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Errors:
-    """Of one case.
+    """The errors of one case.
 
     Attributes:
-        ulps: Of each element, infinite where no number came; 0 where nothing is asked: `ordinary` is false there.
-        relative: The same by the magnitude that they're relative to.
-        truth: What they're errors of, with its scale.
+        ulps: Of each element, infinite where no number came; 0 where `ordinary` is false, as these aren't judged.
+        relative: The errors relative to the scale of the right values.
+        truth: The right values, with their scale.
         ordinary: Where the right value is a normal number, and so are the inputs.
     """
 
@@ -34,10 +34,10 @@ class Errors:
 
 
 def errors_of(answer: Array, truth: Exact, inputs: Sequence[Array], dtype: str) -> Errors:
-    """Compare.
+    """Compare results with exact values.
 
     Args:
-        answer: Of the system.
+        answer: Results of the system.
         truth: In float64, with its scale.
         inputs: In float64; elements decide over elements where they are as many.
         dtype: Of the system.
@@ -62,7 +62,7 @@ def errors_of(answer: Array, truth: Exact, inputs: Sequence[Array], dtype: str) 
 
 
 def special_words(answer: Array, truth: Array, inputs: Sequence[Array], dtype: str) -> Iterator[str]:
-    """What isn't as it should be of what isn't ordinary.
+    """Special values (NaN, infinities, zeros, subnormal numbers) that came out wrong, in words.
 
     Args:
         answer: Of the system.
@@ -79,12 +79,12 @@ def special_words(answer: Array, truth: Array, inputs: Sequence[Array], dtype: s
     zero = np.all([array == 0 for array in inputs], 0)
     few = np.logical_or.reduce([(np.abs(array) < least) & (array != 0) for array in inputs])
     wrong = {
-        "{got} for NaN": np.isnan(right) & ~np.isnan(got),
-        "{got} for {right}": np.isinf(right) & (got != right),
-        "{got} for a number": np.isfinite(right) & ~np.isfinite(got) & ~np.all(np.isfinite(inputs), 0),
-        "0 without its sign": (right == 0) & (got == 0) & (np.signbit(right) != np.signbit(got)) & zero,
-        "subnormal results are 0": (np.abs(right) < least) & (right != 0) & (got == 0) & ~few,
-        "subnormal inputs count as 0": few & (np.abs(right) >= least) & (np.abs(got - right) > np.abs(right) / 2),
+        "{got} instead of NaN": np.isnan(right) & ~np.isnan(got),
+        "{got} instead of {right}": np.isinf(right) & (got != right),
+        "{got} instead of a number": np.isfinite(right) & ~np.isfinite(got) & ~np.all(np.isfinite(inputs), 0),
+        "0 loses its sign": (right == 0) & (got == 0) & (np.signbit(right) != np.signbit(got)) & zero,
+        "subnormal results become 0": (np.abs(right) < least) & (right != 0) & (got == 0) & ~few,
+        "subnormal inputs are taken as 0": few & (np.abs(right) >= least) & (np.abs(got - right) > np.abs(right) / 2),
     }
     for words, places in wrong.items():
         if places.any():

@@ -1,4 +1,4 @@
-"""Where errors are, in words."""
+"""The ranges of inputs in which errors occur, in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEARLY_ALL = 0.98
 
 
 def region(inputs: Array, wrong: Array, ordinary: Array) -> str:
-    """The range of inputs that holds what's wrong, and little besides.
+    """The range of inputs that holds the wrong results, and few others.
 
     Args:
         inputs: Any shape.
@@ -39,19 +39,19 @@ def region(inputs: Array, wrong: Array, ordinary: Array) -> str:
     best = max(shares, key=lambda words: shares[words])
     if ranges[best].mean() > _NEARLY_ALL:
         return "everywhere"
-    return best if bad[ranges[best]].mean() > 0.5 else f"in places of {best}"
+    return best if bad[ranges[best]].mean() > 0.5 else f"at some {best}"
 
 
 def region_of_pairs(left: Array, right: Array, wrong: Array, ordinary: Array) -> str:
-    """The same of two inputs: of the left one, the right one, or their quotient, whichever says most."""
+    """The range of two inputs: of the left one, the right one, or their quotient, whichever says most."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         named = {"a": left, "b": right, "a/b": left / right}
     words = {name: region(array, wrong, ordinary).replace("x", name) for name, array in named.items()}
-    return min(words.values(), key=lambda text: (text.startswith("in places"), len(text)))
+    return min(words.values(), key=lambda text: (text.startswith("at some"), len(text)))
 
 
 def region_of_sizes(wrong: Mapping[int, Array]) -> str:
-    """The same of sums.
+    """The sizes of sums, and the signs of their terms, that give wrong results.
 
     Args:
         wrong: By size, which of the conditions have a wrong answer.

@@ -187,7 +187,7 @@ def test_what_cannot_be_traced_is_said(tanh: Path, tmp_path: Path) -> None:
         conrepair.trace(tanh, setting="ort-all", granularity=4)
     with pytest.raises(UsageError, match="objective flip needs samples"):
         conrepair.trace(tanh, objective="flip")
-    with pytest.raises(UsageError, match="low is 3 and high 2"):
+    with pytest.raises(UsageError, match="low is 3 and high is 2"):
         conrepair.trace(tanh, low=3, high=2)
     whole = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (int64[4] x) => (int64[4] y) { y = Neg (x) }'

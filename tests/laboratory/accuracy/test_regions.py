@@ -30,7 +30,7 @@ def test_ranges_are_told(wrong: np.ndarray, words: str) -> None:
 
 def test_scattered_errors_are_told_as_such() -> None:
     wrong = (X > 1) & (X < 1e6) & (np.random.default_rng(0).random(X.shape) < 0.05)
-    assert region(X, wrong, ORDINARY).startswith("in places of ")
+    assert region(X, wrong, ORDINARY).startswith("at some ")
 
 
 def test_pairs_are_told_by_what_decides() -> None:

@@ -65,7 +65,7 @@ def test_the_sigmoid_that_loses_its_digits_is_found(unary: dict[str, Measured]) 
     assert sigmoid.above > 10_000
     assert sigmoid.region == "-87.3 < x < -2.97"
     assert "rational function" in sigmoid.form
-    assert "subnormal results are 0" in sigmoid.specials
+    assert "subnormal results become 0" in sigmoid.specials
 
 
 def test_elu_loses_its_digits_near_zero(unary: dict[str, Measured]) -> None:

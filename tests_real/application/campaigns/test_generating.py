@@ -268,10 +268,10 @@ def test_the_command_says_what_there_is(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(command) == 0
     first, second, third, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{tmp_path / 'out'}: 2 networks with 4 nodes of ")
-    assert second == "  outputs with ONNX Runtime's optimizations: 2 the same"
+    assert second == "  ONNX Runtime with its optimizations: same outputs for 2"
     assert re.fullmatch(
-        r"  diversity: edges [\d.]+, settings [\d.]+, ancestries [\d.]+; \d+% of sizes are 1"
-        r"(; 1 of 2 operators in none)?",
+        r"  diversity: [12] of 2 operators, [\d.]+ % of their pairs, [\d.]+ % of their settings; "
+        r"[\d.]+ % of nodes with an ancestry of their own; [\d.]+ % of sizes are 1",
         third,
     )
     assert last.startswith("next: `conrepair inspect ")
@@ -286,9 +286,9 @@ def test_what_was_named_and_has_no_room_is_told(tmp_path: Path, capsys: pytest.C
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{tmp_path / 'out'}: 1 network with 3 nodes of ")
     need = "they need more nodes, or other operators, types or ranks"
-    assert [line for line in lines if "in none:" in line] == [
-        f"  forms in none: rank six; {need}",
-        f"  patterns in none: attention of BERT; {need}",
+    assert [line for line in lines if "no network has" in line] == [
+        f"  forms that no network has: rank six; {need}",
+        f"  patterns that no network has: attention of BERT; {need}",
     ]
 
 
@@ -304,11 +304,11 @@ def test_findings_and_refusals_are_listed(tmp_path: Path, capsys: pytest.Capture
     assert code == 1
     lines = [line for line in capsys.readouterr().out.splitlines() if "diversity" not in line]
     assert lines[1:6] == [
-        "  outputs with ONNX Runtime's optimizations: 1 the same, 1 others, 1 crashed",
-        "    00001 differs: 2 elements of t3, by up to 0.5",
+        "  ONNX Runtime with its optimizations: same outputs for 1, other outputs for 1, crashed on 1",
+        "    00001 differs: 2 elements of `t3`, by up to 0.5",
         "    00002 crashed: SIGSEGV: the worker process died",
-        "  not made: 2 (00004, 00009): why",
-        "  not begun: 1, as time was up; the same command continues",
+        "  2 networks not made (00004, 00009): why",
+        "  1 network not started: the time was up; the same command continues",
     ]
 
 
@@ -329,7 +329,10 @@ def test_networks_are_converted_and_the_results_compared(tmp_path: Path, capsys:
     again = generate(tmp_path, asked)
     assert again | {"seconds": 0} == summary | {"seconds": 0}
     tell_generated(summary, tmp_path)
-    assert f"to torch: {told['same']} the same, 0 others, {told['failed']} not converted" in capsys.readouterr().out
+    assert (
+        f"converted to torch: same outputs for {told['same']}, other outputs for 0, failed on {told['failed']}"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_configuration_asks_for_networks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

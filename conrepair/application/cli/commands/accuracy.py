@@ -12,7 +12,7 @@ from rich.console import Console
 from conrepair.application.campaigns.accuracy import Tables, measure_systems
 from conrepair.application.cli.next_step import tell_next
 from conrepair.application.engine.session import Session
-from conrepair.application.report.accuracy.page import accuracy_plot, json_text, page, terminal_table
+from conrepair.application.report.accuracy.page import accuracy_plot, cause_lines, json_text, page, terminal_table
 from conrepair.application.verbs.trace import Accuracy
 from conrepair.ground.runtime.errors import ExitCode, InferenceError
 from conrepair.ground.runtime.files.outputs import Output
@@ -20,6 +20,7 @@ from conrepair.ground.runtime.files.whole import put_text
 from conrepair.ground.runtime.invocation import invoked
 from conrepair.ground.runtime.shown.progress import say
 from conrepair.ground.runtime.words import complain
+from conrepair.laboratory.accuracy.measured import WRONG
 
 _PIPED = 200
 
@@ -40,7 +41,7 @@ def accuracy(options: argparse.Namespace) -> int:
         complain(f"conrepair: {name} wasn't measured: {why}")
     if all(item.refused for item in tables.measured):
         why = next((f"{item.operator}: {item.refused}" for item in tables.measured), "none is here")
-        raise InferenceError(f"no system takes any of these operators; {why}")
+        raise InferenceError(f"no system runs any of these operators; {why}")
     if output is not None:
         _write(tables, output)
     if options.format == "json":
@@ -67,4 +68,7 @@ def _write(tables: Tables, output: Output) -> None:
 
 def _show(tables: Tables) -> None:
     width = None if sys.stdout.isatty() else _PIPED
-    Console(width=width).print(terminal_table(tables.measured))
+    console = Console(width=width)
+    console.print(f"largest error of each operator in units in the last place (ulps); above {WRONG:.0f} is wrong")
+    console.print(terminal_table(tables.measured))
+    say("\n".join(cause_lines(tables.measured)))

@@ -20,6 +20,7 @@ from conrepair.application.report.unfinished import unfinished_page
 from conrepair.application.verbs.generate import Generate
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.shown.progress import ProgressDisplay, say
+from conrepair.ground.runtime.words import counted, number, percent
 
 if TYPE_CHECKING:
     from conrepair.application.config.model import AuditConfig
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 
 _LISTED = 10
 _LETTERS = 200
+_OPTIMIZED = {
+    "same": "same outputs for",
+    "differs": "other outputs for",
+    "fails": "refused",
+    "crashed": "crashed on",
+    "timeout": "never ended on",
+}
 
 
 def generate_networks(options: argparse.Namespace) -> int:
@@ -94,53 +102,48 @@ def _exit_code(summary: Mapping[str, Any]) -> ExitCode:
 
 def _headline(summary: Mapping[str, Any], root: Path) -> str:
     operators, made, count = summary.get("operators", {}), summary["made"], summary["count"]
-    told = f"{made:,} of {_counted(count, 'network')}" if made < count else _counted(made, "network")
-    parts = f"{_counted(sum(operators.values()), 'node')} of {_counted(len(operators), 'operator')}"
+    told = f"{made:,} of {counted(count, 'network')}" if made < count else counted(made, "network")
+    parts = f"{counted(sum(operators.values()), 'node')} of {counted(len(operators), 'operator')}"
     return f"{root}: {told} with {parts}, in {summary['seconds']:.1f} s"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
     optimized = summary["optimized"]
-    told = {"same": "the same", "differs": "others", "fails": "refused", "crashed": "crashed", "timeout": "no end"}
-    counts = ", ".join(f"{optimized[key]:,} {words}" for key, words in told.items() if optimized[key])
-    yield f"outputs with ONNX Runtime's optimizations: {counts or 'none'}"
+    counts = ", ".join(f"{words} {optimized[key]:,}" for key, words in _OPTIMIZED.items() if optimized[key])
+    yield f"ONNX Runtime with its optimizations: {counts or 'no network was run'}"
     for item in optimized["found"][:_LISTED]:
         yield f"  {name_of(item['index'])} {_told(item)}"
     yield from _more(len(optimized["found"]))
     if functions := summary["wishes"].get("functions"):
-        yield f"by programs that were trusted, and not confined: {', '.join(item.split()[0] for item in functions)}"
+        yield f"your own functions, run unconfined: {', '.join(item.split()[0] for item in functions)}"
     if summary["made"]:
         yield _diversity(summary["diversity"])
         yield from _missed(summary)
     for name, item in summary["conversions"].items():
         same, others, failed = item["same"], len(item["differs"]), item["failed"]
-        yield f"to {name}: {same:,} the same, {others:,} others, {failed:,} not converted"
+        yield f"converted to {name}: same outputs for {same:,}, other outputs for {others:,}, failed on {failed:,}"
         for found in item["differs"][:_LISTED]:
             yield f"  {name_of(found['index'])} {_told(found)}"
         yield from _more(len(item["differs"]))
         for reason, count in list(item["reasons"].items())[:_LISTED]:
-            yield f"  {count:,} not: {_short(reason)}"
+            yield f"  failed on {count:,}: {_short(reason)}"
         yield from _more(len(item["reasons"]))
     reasons = collections.Counter(_short(item["reason"]) for item in summary["refused"])
     for reason, count in reasons.most_common(_LISTED):
         numbers = [name_of(item["index"]) for item in summary["refused"] if _short(item["reason"]) == reason]
         shown = ", ".join(numbers[:3]) + (", ..." if count > 3 else "")
-        yield f"not made: {count:,} ({shown}): {reason}"
+        yield f"{counted(count, 'network')} not made ({shown}): {reason}"
     yield from _more(len(reasons))
     if summary["left"]:
-        yield f"not begun: {summary['left']:,}, as time was up; the same command continues"
+        yield f"{counted(summary['left'], 'network')} not started: the time was up; the same command continues"
 
 
 def _diversity(told: Mapping[str, Any]) -> str:
-    unseen = len(told["unseen"])
-    rest = f"; {unseen:,} of {told['operators']:,} operators in none" if unseen else ""
+    seen = told["operators"] - len(told["unseen"])
     return (
-        f"diversity: edges {told['edge']:.2g}, settings {told['vertex']:.2g}, ancestries {told['structural']:.2g}; "
-        f"{told['ones']:.0%} of sizes are 1{rest}"
+        f"diversity: {seen:,} of {counted(told['operators'], 'operator')}, {percent(told['edge'])} of their pairs, "
+        f"{percent(told['vertex'])} of their settings; {percent(told['structural'])} of nodes with an ancestry of "
+        f"their own; {percent(told['ones'])} of sizes are 1"
     )
 
 
@@ -150,14 +153,15 @@ def _missed(summary: Mapping[str, Any]) -> Iterator[str]:
     for kind, shares in (("forms", wishes["quotas"]), ("patterns", wishes["patterns"])):
         names = [name for name, share in shares.items() if share * made >= 1 and name not in summary.get(kind, {})]
         if names:
-            yield f"{kind} in none: {', '.join(names)}; they need more nodes, or other operators, types or ranks"
+            need = "they need more nodes, or other operators, types or ranks"
+            yield f"{kind} that no network has: {', '.join(names)}; {need}"
 
 
 def _told(item: Mapping[str, Any]) -> str:
     if item["verdict"] != "differs":
         return f"{item['verdict']}: {_short(item['words'])}"
-    by = "beyond what is finite" if item["largest"] is None else f"by up to {item['largest']:.3g}"
-    return f"differs: {item['elements']:,} elements of {item['output']}, {by}"
+    by = "some aren't finite" if item["largest"] is None else f"by up to {number(item['largest'])}"
+    return f"differs: {counted(item['elements'], 'element')} of `{item['output']}`, {by}"
 
 
 def _more(count: int) -> Iterator[str]:
@@ -174,6 +178,6 @@ def _next(summary: Mapping[str, Any], root: Path) -> str:
     found = summary["optimized"]["found"]
     if found:
         model = root / name_of(found[0]["index"]) / "model.onnx"
-        return f"{command('execute', model, '--backend', 'onnxruntime')} runs one of those that differ"
+        return f"{command('execute', model, '--backend', 'onnxruntime')} runs the first one that differs"
     first = next(iter(sorted(root.glob("*/model.onnx"))), None)
-    return "" if first is None else f"{command('inspect', first)} lists what one consists of"
+    return "" if first is None else f"{command('inspect', first)} lists the operators and inputs of the first one"

@@ -13,6 +13,7 @@ from rich.table import Table
 from conrepair.application.report.csv_text import plain
 from conrepair.application.report.encode import encode
 from conrepair.application.report.verdict_table import markdown_table
+from conrepair.ground.runtime.words import percent
 from conrepair.laboratory.accuracy.forms import NONE_KNOWN
 from conrepair.laboratory.accuracy.measured import WRONG, Measured
 
@@ -52,13 +53,14 @@ def _field(one: Measured | None, x: int, y: int) -> Iterator[str]:
         return
     lost = 1.0 if one.missing else min(math.log2(max(one.ulps, 1.0)), _MOST) / _MOST
     shade = 'class="refused"' if one.refused else f'fill="hsl({55 - 55 * lost:.0f} 85% {94 - 44 * lost:.0f}%)"'
-    told = one.refused or f"{one.ulps:.3g} units, {one.relative:.2g} relative, at {one.at}. {one.region} {one.form}"
+    told = one.refused or f"{word(one)} ulps, {percent(one.relative)}, at input {one.at}. {one.region} {one.form}"
     size = f'width="{_WIDE - 1}" height="{_HIGH - 1}"'
     yield f'<rect x="{x}" y="{y}" {size} {shade}><title>{escape(told)}</title></rect>'
     yield f'<text x="{x + _WIDE / 2:.0f}" y="{y + 12}" text-anchor="middle">{word(one)}</text>'
 
 
 _LARGE = 1e4
+_TOLD = 10  # causes in a terminal
 _Column = tuple[str, str]
 
 
@@ -124,17 +126,30 @@ def terminal_table(results: Sequence[Measured]) -> Table:
     return table
 
 
+def cause_lines(results: Sequence[Measured]) -> Iterator[str]:
+    """The causes of the largest errors, for a terminal."""
+    found = causes(results)
+    for cause in found[:_TOLD]:
+        worst = cause.worst
+        size = f"up to {word(worst)} ulps ({percent(worst.relative)})" if worst.above else "NaN or infinity"
+        where = worst.region if worst.above else worst.missing_region
+        at = f" at input {worst.at}" if worst.at else ""
+        yield f"{worst.operator} in {_listed(cause.columns)}: {size}{at}; range: {where}; cause: {worst.form}"
+    if len(found) > _TOLD:
+        yield f"and {len(found) - _TOLD} more (-o FOLDER keeps all)"
+
+
 def json_text(results: Sequence[Measured]) -> str:
     """accuracy.json: a list of all that was measured."""
     return json.dumps([encode(one) for one in results], indent=1) + "\n"
 
 
-_INTRODUCTION = f"""Every operator is computed by every system, and compared with its value in float64 at some 250,000
-inputs (of two-byte types at all there are), or for sums at sizes around those of blocks and rows of five sorts.
-Errors are the largest, in units in the last place of the right value; where terms are summed, of the sum of their
-magnitudes, so that cancelling, which no kernel can help, isn't counted. Half a unit is as good as can be, up to 4 are
-usual; above {WRONG:.0f} there is a cause, which is named where the error curve of that form, computed in the element
-type by NumPy, has the same size at the same inputs. What is so said is likely, not read in the system's code."""
+_INTRODUCTION = f"""Every operator is computed by every system and compared with its value in float64, at some 250,000
+inputs (of two-byte types at all there are); sums at sizes around those of blocks and rows, with five sorts of terms.
+The table has the largest error in units in the last place (ulps) of the right value; for sums, of the sum of the
+terms' magnitudes, so that cancellation, which no kernel can avoid, isn't counted. 0.5 ulps is the best possible, up
+to 4 are usual. Above {WRONG:.0f} the table of causes has the formula whose errors, computed in the element type by
+NumPy, have the same size at the same inputs. So the formula is likely: the system's code wasn't read."""
 
 
 def page(results: Sequence[Measured], made_by: str = "", seconds: Mapping[str, float] | None = None) -> str:
@@ -152,24 +167,42 @@ def page(results: Sequence[Measured], made_by: str = "", seconds: Mapping[str, f
     parts = ["# Accuracy of operators", ""]
     parts += [made_by, ""] if made_by else []
     parts += [
-        f"{operators} operators, {len(systems)} systems, {len(found)} causes above {WRONG:.0f} units in the last "
-        f"place, {len(named)} of them with their form.",
+        f"{operators} operators, {len(systems)} systems, {len(found)} causes of errors above {WRONG:.0f} ulps, "
+        f"{len(named)} of them with the formula.",
         "",
         *_INTRODUCTION.splitlines(),
         "",
-        f"## Causes above {WRONG:.0f} units",
+        f"## Causes of errors above {WRONG:.0f} ulps",
         "",
         *markdown_table(
-            ["operator", "form", "systems", "units", "relative", "at", "where"], [_cause(cause) for cause in found]
+            [
+                "operator",
+                "formula",
+                "systems",
+                "largest error (ulps)",
+                "relative error",
+                "at input",
+                "range of inputs",
+            ],
+            [_cause(cause) for cause in found],
         ),
         "",
         "## Largest error by system",
         "",
-        "In units in the last place; `-`: refused; `inf`: for some inputs infinity or NaN where a number is right.",
+        "In units in the last place (ulps); `-`: refused; `inf`: NaN or infinity where a number is right.",
         "",
         *_table(results),
     ]
-    parts += ["", "## Special values", "", *_specials(results), "", "## Refused", "", *_refusals(results)]
+    parts += [
+        "",
+        "## Special values",
+        "",
+        *_specials(results),
+        "",
+        "## Operators that systems refuse",
+        "",
+        *_refusals(results),
+    ]
     if seconds:
         parts += ["", "Seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()) + "."]
     return "\n".join(parts) + "\n"
@@ -177,9 +210,9 @@ def page(results: Sequence[Measured], made_by: str = "", seconds: Mapping[str, f
 
 def _cause(cause: Cause) -> list[str]:
     worst = cause.worst
-    cells = [worst.operator, worst.form, _listed(cause.columns), word(worst), f"{worst.relative:.1e}", worst.at]
+    cells = [worst.operator, worst.form, _listed(cause.columns), word(worst), percent(worst.relative), worst.at]
     where = [worst.region] if worst.above else []
-    where += [f"no number: {worst.missing_region}"] if worst.missing else []
+    where += [f"NaN or infinity: {worst.missing_region}"] if worst.missing else []
     return [plain(cell) for cell in (*cells, "; ".join(where))]
 
 
@@ -203,7 +236,7 @@ def _specials(results: Sequence[Measured]) -> list[str]:
         for words in one.specials:
             found.setdefault((one.operator, words), []).append((one.system, one.dtype))
     return markdown_table(
-        ["operator", "what comes", "systems"],
+        ["operator", "result", "systems"],
         [[plain(operator), plain(words), plain(_listed(who))] for (operator, words), who in found.items()],
     )
 

@@ -9,7 +9,14 @@ from dataclasses import replace
 import jsonschema
 from rich.console import Console
 
-from conrepair.application.report.accuracy.page import accuracy_plot, causes, json_text, page, terminal_table
+from conrepair.application.report.accuracy.page import (
+    accuracy_plot,
+    cause_lines,
+    causes,
+    json_text,
+    page,
+    terminal_table,
+)
 from conrepair.application.report.schema import schema_of, schema_path, schema_text
 from conrepair.laboratory.accuracy.measured import Measured
 
@@ -25,7 +32,7 @@ TANH = Measured(
     above=90,
     region="|x| < 0.014",
     form="tanh by (e^2x - 1) / (e^2x + 1): loses its digits for tiny x",
-    specials=("0 without its sign at -0",),
+    specials=("0 loses its sign at -0",),
 )
 RESULTS = [
     TANH,
@@ -46,12 +53,23 @@ def test_causes_join_systems_with_the_same_form() -> None:
 def test_the_page_says_what_is_known() -> None:
     text = page(RESULTS, "Made by hand.", {"torch": 3.2})
     assert "Made by hand." in text
-    assert "3 operators, 3 systems, 2 causes" in text
+    assert "3 operators, 3 systems, 2 causes of errors above 16 ulps, 2 of them with the formula." in text
     assert "| Tanh | **2e+07** | **3e+06** | 0.5 |" in text
-    assert "no number: |a| \\> 3e+4".replace("|", "\\|") in text
+    assert "NaN or infinity: |a| \\> 3e+4".replace("|", "\\|") in text
     assert "- tvm-O0: Celu" in text
-    assert "| Tanh | 0 without its sign at -0 | tvm-O0, other |" in text
+    assert "| Tanh | 0 loses its sign at -0 | tvm-O0, other |" in text
     assert text.endswith("Seconds: torch 3.\n")
+
+
+def test_a_terminal_has_the_causes_of_the_largest_errors() -> None:
+    assert list(cause_lines(RESULTS)) == [
+        "Tanh in tvm-O0, other: up to 2e+07 ulps (100 %) at input 1e-08; range: |x| < 0.014; cause: tanh by "
+        "(e^2x - 1) / (e^2x + 1): loses its digits for tiny x",
+        "Mean in torch float16: NaN or infinity; range: |a| > 3e+4; cause: a + b",
+    ]
+    many = list(cause_lines([replace(TANH, operator=f"Tanh {number}") for number in range(12)]))
+    assert many[-1] == "and 2 more (-o FOLDER keeps all)"
+    assert len(many) == 11
 
 
 def test_the_picture_is_xml_with_a_field_for_each_result() -> None:
