@@ -100,7 +100,10 @@ def place_model(path: Path, destination: Path) -> None:
         destination: Of its main file, in a folder that nobody else writes to.
     """
     main, *others = model_files(path)
-    if not others:
+    if container(path) != ".onnx":  # the others are called as it is, but for their suffixes
+        for file in others:
+            copy_whole(file, destination.with_name(destination.stem + file.name.removeprefix(path.stem)))
+    if not others or container(path) != ".onnx":
         return copy_whole(main, destination)
     names = {
         file.relative_to(path.parent).as_posix(): f"{destination.name}.data{index or ''}"
