@@ -38,7 +38,7 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("compare", 2): ("compare source.onnx target.onnx --data gone.npz", "no such data file"),
     ("compare", 3): ("compare source.onnx damaged.onnx", DAMAGED),
     ("compare", 4): ("compare failing.onnx failing.onnx", STOPS),
-    ("localize", 1): ("localize source.onnx target.onnx", "introduces a relative error"),
+    ("localize", 1): ("localize source.onnx target.onnx", "adds an error of"),
     ("localize", 2): ("localize source.onnx target.onnx --data gone.npz", "no such data file"),
     ("localize", 3): ("localize source.onnx damaged.onnx", DAMAGED),
     ("localize", 4): ("localize failing.onnx failing.onnx", STOPS),

@@ -29,7 +29,7 @@ def result(**more: Any) -> dict[str, Any]:
         "after": side(2e-7, 0, 0, runs=True),
         "refused": "",
         "mended": True,
-        "edits": ["the weight of `conv` is the source's"],
+        "edits": ["the weight of `conv` is taken from the original"],
         "tried": 1,
         "in_time": True,
         "places": [["conv"]],

@@ -22,7 +22,7 @@ from conrepair.formats.onnx.read.network import open_network
 from conrepair.ground.graph.kinds import Kind
 from conrepair.verdicts.evaluate.verdict import Verdict
 
-EVIDENCE = ("pads [0, 0, 1, 1] in the target, [1, 1, 1, 1] in the source", "shifted by one pixel")
+EVIDENCE = ("pads [0, 0, 1, 1] in the converted model, [1, 1, 1, 1] in the original", "shifted by one pixel")
 
 
 def row(place: int, introduced: float = 1e-7, **changes: Any) -> LayerRow:

@@ -103,7 +103,7 @@ def _turned(weight: np.ndarray) -> np.ndarray:
 
 
 FAULTS: dict[str, tuple[Callable[[onnx.GraphProto], None], str]] = {
-    "pads": (_pads, "has pads [0, 0, 2, 2] in the target, [1, 1, 1, 1] in the source"),
+    "pads": (_pads, "has pads [0, 0, 2, 2] in the converted model, [1, 1, 1, 1] in the original"),
     "scale": (functools.partial(_scale, factor=1.1), "are scaled by 1.1"),
     "a little": (functools.partial(_scale, factor=1.03), "are scaled by 1.03"),
     "channels": (functools.partial(_numbers, change=_mixed), "are permuted along axis 0"),

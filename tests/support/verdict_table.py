@@ -52,7 +52,7 @@ class Case:
 
 
 FAULTY = "faulty"
-WEIGHT = "the weight of `{}` is the source's"
+WEIGHT = "the weight of `{}` is taken from the original"
 ANSWERS: Any = {"verb": "compare"}
 REPAIR: Any = {"verb": "repair"}
 TEXTS = ("setosa", "versicolor", "virginica")
@@ -138,15 +138,17 @@ CASES = [
     Case("columns, reordered", networks.columns, {"reordered": True}, **REPAIR),
     Case("columns, one off", networks.columns, {"wrong": 1.02}, FAULTY,
          "column 5 of `y` is off by 2.0 %", "m",
-         "what hides the error: through it outputs differ by 0.02", "`m` is computed anew, by MatMul",
+         "large values hide this error, until layers behind take them away: it changes the outputs by 2.",
+         "`m` is computed anew, by MatMul",
          **REPAIR),
     Case("columns, exchanged", networks.columns, EXCHANGED, FAULTY, "its axes in another order", "y",
-         "structure: Transpose `y` is in the target, and not in the source: ",
+         "structure: Transpose `y` is only in the converted model: ",
          "Transpose [0, 2, 1] is put behind `y`", **REPAIR),
     Case("columns, not reshaped", networks.columns, FLAT, FAULTY, "output `y` has 2 axes", "y",
-         "structure: Reshape `y` is in the source, and not in the target: ", "Reshape is put behind `y`", **REPAIR),
+         ("structure: Reshape `y` of the original is missing in the converted "
+          "model: "), "Reshape is put behind `y`", **REPAIR),
     Case("columns, flattened", networks.columns, FLATTENED, FAULTY, "output `y` has 2 axes", "y",
-         "structure: Reshape `y` is in the target, and not in the source: ", "Reshape is put behind `y`", **REPAIR),
+         "structure: Reshape `y` is only in the converted model: ", "Reshape is put behind `y`", **REPAIR),
     Case("a softmax added", networks.classes, {"end": "Softmax <axis = -1>"}, FAULTY,
          "the conversion added a Softmax (compared as probabilities:"),
     Case("a softmax removed", networks.classes, {}, FAULTY, ("the conversion removed a Softmax (compared "
@@ -177,7 +179,7 @@ CASES = [
     Case("boxes, most", ragged_networks.detector, {"most": 2}, FAULTY, "rows against", "suppress",
          "max_output_boxes_per_class"),
     Case("boxes, by center", ragged_networks.detector, {"center": 1}, FAULTY, "rows against", "suppress",
-         "center_point_box 1 in the target"),
+         "center_point_box 1 in the converted model"),
     Case("boxes, scaled", ragged_networks.detector, {"kernel": 1.2}, FAULTY, "relative error", "features",
          "scaled by 1.2"),
     Case("boxes, scores scaled", ragged_networks.detector, {"later": 1.2}, FAULTY, "relative error", "logits",
@@ -189,7 +191,8 @@ CASES = [
                                                                               "but in another order"), "lain",
          "steps [-1]"),
     Case("boxes of each sample", networks.overlapping, {"overlap": 0.4}, FAULTY, "", "chosen",
-         "iou_threshold (overlap) of `chosen` is 0.4 in the target, 0.5 in the source", source={"overlap": 0.5}),
+         ("iou_threshold (overlap) of `chosen` is 0.4 in the converted model, 0.5 in "
+          "the original"), source={"overlap": 0.5}),
 
     # Networks that chance writes.
     *(Case(name, networks.odd_network, {"case": name}, source={"case": name}, options={"samples": 2})
@@ -216,9 +219,10 @@ CASES = [
     Case("labels, other keys", ml_networks.classifier, {"keys": (1, 2, 3)}, FAULTY, "", "zipmap",
          "a map with the keys 1, 2, 3"),
     Case("labels in texts, exchanged", ml_networks.classifier, {"labels": OTHERS, "keys": TEXTS}, FAULTY, "",
-         "linear", "classlabels_strings[0] versicolor in the target, setosa in the source", source={"labels": TEXTS}),
+         "linear", ("classlabels_strings[0] versicolor in the converted model, setosa in "
+                    "the original"), source={"labels": TEXTS}),
     Case("trees, threshold", ml_networks.trees, {"threshold": 320.0}, FAULTY, "", "trees",
-         "nodes_values[0] 320 in the target, 300 in the source"),
+         "nodes_values[0] 320 in the converted model, 300 in the original"),
     Case("trees, weight", ml_networks.trees, {"weight": 1.5}, FAULTY, "", "trees", "target_weights[0] 1.5"),
     Case("trees, mode", ml_networks.trees, {"mode": "BRANCH_GT"}, FAULTY, "", "trees", "nodes_modes[0] BRANCH_GT"),
     Case("categories, values", ml_networks.categories, {"values": (1.0, 2.5, 4.0)}, FAULTY, "", "encoder",
@@ -261,13 +265,14 @@ CASES = [
 
     # Shapes that hold a batch.
     *(Case(f"{place} holds {shape}", networks.batched, {place: shape}, FAULTY,
-           f"batches of {fail} fail: batches of {shape[0]} alone fit: `{layer}`", layer, "structure: ",
+           (f"batches of {fail} fail: the converted model runs with a batch of {shape[0]} only: "
+            f"`{layer}`"), layer, "structure: ",
            f"`{layer}` has shape ({', '.join(map(str, [0, *shape[1:]]))})", **REPAIR)
       for place, shape, layer, fail in (
           ("second", [4, 2, 3], "back", "1, 2, 3, 8, 16"), ("second", [7, 2, 3], "back", "1, 2, 3, 8, 16"),
           ("first", [1, 8], "flat", "2, 3, 8, 16"), ("first", [16, 8], "flat", "1, 2, 3, 8"))),
     *(Case(f"samples mixed by {shape}", networks.batched, {"second": shape}, FAULTY, "", "back",
-           f"`back` (Reshape) has the shape {shape} written into it", "`back` has shape (0, -1, 3)", **REPAIR)
+           f"`back` (Reshape) has the fixed shape {shape}", "`back` has shape (0, -1, 3)", **REPAIR)
       for shape in ([4, -1, 3], [1, -1, 3], [2, -1, 3])),
     Case("both mix samples", networks.batched, {"second": [1, -1, 3]}, source={"second": [1, -1, 3]}),
     Case("both hold a batch", networks.batched, {"second": [4, 2, 3]}, source={"second": [4, 2, 3]}, **ANSWERS),

@@ -1,4 +1,4 @@
-"""Localize: align, isolate, judge, diagnose."""
+"""Find the faulty layers: align two networks, isolate segments, judge and diagnose them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from conrepair.verdicts.judging.floor import coarser
 
 @dataclass(frozen=True)
 class Found:
-    """What a localization found, and what it found it by.
+    """A localization's result, with the opened networks and values that it was found by.
 
     Attributes:
         result: For reports.
@@ -69,7 +69,7 @@ def localize_target(
     keep: bool = False,
     advance: Callable[[str], None] = lambda _: None,
 ) -> Found:
-    """Say where a target stops being its source; several may be compared with one.
+    """Find the layers of a target that are faulty; several targets may be compared with one source.
 
     Args:
         reference: The network that is right.
@@ -199,7 +199,7 @@ class _Clock:
         self._advance, self._part, self._last = advance, "", 0.0
 
     def begin(self, part: str) -> None:
-        """End the part before, and begin another."""
+        """End the measurement of the step before, and begin that of another."""
         self.end()
         self._advance(part)
         far("", part=part)
@@ -245,7 +245,7 @@ def _judge(
 
 @dataclass(frozen=True)
 class Looked:
-    """What was opened, and what it came to.
+    """The opened models, and the result.
 
     Attributes:
         subjects: The source and the target.
@@ -262,7 +262,7 @@ class Looked:
     found: Found
 
     def is_of(self, source: FedModel, target: FedModel, options: Options) -> bool:
-        """Whether it's of these; photos are looked at only where recipes are searched.
+        """Whether this kept localization is of the same request; photos count only where recipes are searched.
 
         Args:
             source: The model that is right.

@@ -27,7 +27,7 @@ from conrepair.ground.data.feeds import Feeds as NamedFeeds
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, LayerGraph
-from conrepair.ground.runtime.words import number
+from conrepair.ground.runtime.words import percent
 
 _MOST_ORDERS = 30  # of inputs, that the target is run with
 
@@ -102,17 +102,17 @@ def _as_one_training(found: Sequence[Diagnosis], target: LayerGraph) -> list[Dia
         return list(found)
     least, most = (bound(item.disturbed for item in off) for bound in (min, max))
     first = max((item for item in off if item.alone), key=lambda item: item.fault.introduced_error, default=off[0])
-    size = " to ".join(dict.fromkeys(map(number, (least, most))))
+    size = " to ".join(dict.fromkeys(map(percent, (least, most))))
     words = (
-        f"another training state: the numbers of {among} of {len(weighted)} layers with weights are off by {size} "
-        "(relative L2), as if disturbed by noise"
+        f"the weights are of another training state (checkpoint): those of {among} of {len(weighted)} layers are "
+        f"off by {size}"
     )
     fault = replace(
         first.fault,
         source_layers=tuple(dict.fromkeys(item.fault.source_layers[0] for item in off)),
         target_layers=tuple(layers),
         evidence=(words, *first.fault.evidence[-1:]),
-        differences=(("another training state", layers[0]),),
+        differences=(("weights of another training state", layers[0]),),
     )
     return [*(item for item in found if item not in off), replace(first, fault=fault, cause="training")]
 
@@ -132,7 +132,7 @@ class Guilty:
 
 @dataclass(frozen=True)
 class Located:
-    """What was found.
+    """The faults that were found.
 
     Attributes:
         faults: The guiltiest first; one may stand for several pieces that one thing makes guilty.
@@ -223,9 +223,9 @@ def exchanged_behind(ends: Sequence[Pair], faults: Sequence[LocatedFault]) -> It
     for pair in ends:
         if pair.target in changed and pair.layout.exchanges:
             yield (
-                f"behind `{pair.target}` all stands with axes exchanged (the source's {pair.layout}), and is right "
-                "so: who changes the weights in front of it alone makes that wrong; change all, or put one Transpose "
-                "in"
+                f"from `{pair.target}` on all tensors have their axes exchanged ({pair.layout}), and layers there "
+                "are right with that. Put one Transpose in, or exchange the axes of all their weights: those in "
+                "front of it alone aren't enough"
             )
             return
 

@@ -56,7 +56,7 @@ def localize_models(
     advance: Callable[[str], None] = lambda _: None,
     leave: Callable[[Looked], None] = lambda _: None,
 ) -> Localization:
-    """Say where a target stops being its source.
+    """Find the faulty layers of a converted model.
 
     Args:
         source: The model that is right.
@@ -72,7 +72,9 @@ def localize_models(
     """
     if _is_seen(source.model) or _is_seen(target.model):
         if options.static:
-            raise UsageError("recorded outputs say nothing of layers. Leave --static out to compare the outputs.")
+            raise UsageError(
+                "recorded outputs have no layers to compare by the files. Compare them without `static`."
+            )
         return _localize_recorded(source, target, folder, options)
     fed, whose = as_fed(source), (source.looked_into, target.looked_into)
     sizes = sizes_wanted(fed, target.inputs)
@@ -107,7 +109,7 @@ def localize_models(
     notes = (*found.result.notes, *notes)
     result = dataclasses.replace(found.result, notes=notes, samples=samples, graphs=graphs, kept=found.kept)
     if result.is_right and not options.quantized:
-        advance("proving by the files")
+        advance("comparing the files")
         told = compared_by_files(ours.network, theirs.network)
         if told.verdict is Verdict.EQUIVALENT:
             result = dataclasses.replace(result, reason=f"{result.reason}; {told.reason}")
@@ -123,15 +125,16 @@ def localize_models(
 
 
 def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:
-    """The same where one side was computed elsewhere, or can only be seen as it runs."""
+    """Find the faulty layers where one side is recorded outputs and tensors, or can only be seen as it runs."""
     is_right = _is_seen(source.model)
     if is_right and options.tolerance.arithmetic not in {"", FLOAT32.name}:
         raise UsageError(
-            "an arithmetic is the target's, and here the source was computed elsewhere. Exchange the two."
+            "the arithmetic is that of the converted model, but the recorded outputs are given as the original. "
+            "Exchange the two."
         )
     fed, other = (target, source) if is_right else (source, target)
     if _is_seen(fed.model):
-        raise UsageError("both sides were computed elsewhere, so there are no layers to look into. Use `compare`.")
+        raise UsageError("both sides are recorded outputs, so there are no layers to compare. Use `compare`.")
     ran = other.model.framework != RECORDED
     samples = min(fed.data.count, options.samples)
     size = batch_size(fed, other if ran else fed, options.batch_size, samples)

@@ -1,4 +1,4 @@
-"""What a localization may be told."""
+"""The options of a localization."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conrepair.verdicts.evaluate.tolerance import Tolerance
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Margins and intent.
+    """Options: margins, tolerances, and the precision that is intended.
 
     Attributes:
         samples: How many inputs are looked at.

@@ -13,7 +13,7 @@ from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousne
 from conrepair.diagnosis.localization.run.kept import KeptLayer
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.record import GraphRecord
-from conrepair.ground.runtime.words import number, shortened
+from conrepair.ground.runtime.words import percent, shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 _LINE = 160
@@ -22,24 +22,27 @@ _LINE = 160
 OPERAND = "operand"
 """The role of the constant that an elementwise operator computes with: no weight."""
 
+MEASURED = "error added by this layer"
+"""How the line of a fault's evidence begins that has its figures."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedFault:
-    """A place where the target stops being its source.
+    """A place where the converted model stops being the original.
 
     Attributes:
         kind: Of fault.
-        source_layers: The guiltiest first, as they are called in the source's file.
+        source_layers: The likeliest at fault first, as they are called in the original's file.
         target_layers: The same of the target.
         step: The converter that introduced it, where a route's models are known; "" otherwise.
         introduced_error: Relative L2 of the target's result against the source's, both fed the same.
         full_run_error: Relative L2 there when both run from their inputs on.
-        noise_floor: Relative L2 that rounding explains there.
+        noise_floor: Relative L2 of rounding errors there.
         confidence: 0 to 1: how sure it is that these layers belong together and differ.
         evidence: In words, the strongest first.
         source_tensor: Where the difference was measured.
         target_tensor: The same in the target.
-        differences: What explains it, without names, each with the layer of the target: the same words for all
+        differences: How files differ there, without names, each with the layer of the target: the same words for all
             layers that one wrong rule of a converter changed.
         at_input: Whether it's what the target is fed, and no operator of its file.
         holds: Roles of the numbers that the first of the target's layers holds ("weight", "bias"; "operand" for the
@@ -102,14 +105,16 @@ class LocatedFault:
 
     @property
     def measured(self) -> str:
-        """What was measured, where the figure says something: "" where there's none, or what's wrong isn't in it."""
+        """The error added by the layer, in words; "" where there's none, or where the fault isn't seen in it."""
         if math.isinf(self.introduced_error):
-            return "" if self.kind == Kind.STRUCTURE else "introduces an infinite error"
+            return "" if self.kind == Kind.STRUCTURE else "gives infinite values or NaN where the original doesn't"
         if not self.introduced_error:
             return ""
         if self.introduced_error <= self.noise_floor:
-            return "makes the outputs wrong by what looks like rounding there"
-        return f"introduces {number(self.introduced_error)} where rounding explains {number(self.noise_floor)}"
+            return "adds an error that is as small as rounding itself, and makes the outputs wrong"
+        return (
+            f"adds an error of {percent(self.introduced_error)} itself (rounding error: {percent(self.noise_floor)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ class Rule:
     Attributes:
         kind: Of fault.
         words: What differs, without names.
-        layers: At fault, as the target calls them; the guiltiest first.
+        layers: At fault, as the target calls them; the likeliest first.
         among: How many layers of that sort the target has; 0 where they are of several sorts.
         step: The converter that introduced it, where a route's models are known; "" otherwise.
     """
@@ -206,7 +211,7 @@ def _sqnr_db(relative_l2: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """How much of a target was compared.
+    """How many operators and weights of a target were compared.
 
     Attributes:
         nodes: Operators that lie in front of a tensor that was compared.
@@ -233,7 +238,7 @@ class Coverage:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Localization:
-    """The answer.
+    """The result of a localization.
 
     Attributes:
         verdict: Of the whole.
@@ -297,7 +302,7 @@ class Localization:
 
     @property
     def is_right(self) -> bool:
-        """Whether it's proven that the target is as it should be."""
+        """Whether the verdict says that the converted model is right."""
         return self.verdict.is_right
 
 
@@ -348,7 +353,10 @@ def attribute_steps(
     missing = [step for step, found in intermediates if found is None]
     notes = result.notes
     if missing and faults:
-        notes = (*notes, f"the models of {', '.join(missing)} couldn't be looked into: a step may be named too late")
+        words = (
+            f"the models that {', '.join(missing)} made couldn't be opened: the fault may have come in there already"
+        )
+        notes = (*notes, words)
     step_of = {layer: fault.step for fault in faults for _, layer in fault.differences}
     rules = tuple(dataclasses.replace(rule, step=step_of.get(rule.layers[0], "")) for rule in result.rules)
     return dataclasses.replace(result, faults=faults, rules=rules, notes=notes)

@@ -14,7 +14,7 @@ from conrepair.ground.graph.layer_graph import LayerGraph, Node
 
 
 def rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequence[Judged]) -> Iterator[LayerRow]:
-    """A row for each cut, in the given order.
+    """A row of the layers' table for each boundary, in the given order.
 
     Args:
         source: The network that is right.
@@ -33,7 +33,7 @@ def rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequ
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a row.
+    """The layer and tensor of one model in a row of the table.
 
     Attributes:
         tensor: Name.
@@ -52,7 +52,7 @@ class Side:
 
 
 def row_of(item: Judged, source: Side, target: Side, *, order: int) -> LayerRow:
-    """The row of a cut.
+    """The row of a boundary.
 
     Args:
         item: The cut.

@@ -147,9 +147,9 @@ def bake(
     """
     spec = next((item for item in fed.inputs if image_layout(item) is not None), None)
     if fed.recipe is None or len(fed.inputs) != 1 or spec is None:
-        raise NotEditableError("which of the model's inputs takes photos isn't known")
+        raise NotEditableError("the model has more than one input, and which of them takes photos isn't known")
     if not spec.is_float:
-        raise NotEditableError(f"{spec.name} takes {spec.dtype}, which is what photos are made of by the recipe")
+        raise NotEditableError(f"the input {spec.name} takes {spec.dtype}, the type of photos before the recipe")
     layout = fed.recipe.layout or image_layout(spec)
     tensor = bench.editor.graph.inputs[0]
     operations = recipe_operations(fed.recipe, wanted, tensor, channels_first=layout == "NCHW")
@@ -185,7 +185,8 @@ def recipe_operations(fed: Recipe, wanted: Recipe, tensor: str, *, channels_firs
             there are colours.
     """
     if fed.spatial != wanted.spatial:
-        raise NotEditableError(f"photos must be cut or scaled otherwise: {'; '.join(changes_in_words(fed, wanted))}")
+        words = "; ".join(changes_in_words(fed, wanted))
+        raise NotEditableError(f"photos must be cropped or resized in another way, which no model can do: {words}")
     if wanted.layout not in {None, fed.layout} and fed.layout is not None:
         raise NotEditableError(f"the input's axes are {fed.layout}, not {wanted.layout}, which is part of its shape")
     turned = fed.channels != wanted.channels

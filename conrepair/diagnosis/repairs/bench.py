@@ -1,4 +1,4 @@
-"""Where candidates are judged: the source is opened once, each changed target is localized against it."""
+"""Judge candidates of a repair: the source is opened once, and each changed target is localized against it."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Bench:
 
     @functools.cached_property
     def editor(self) -> Editor:
-        """Of the target as it came, opened when it's first asked for. It changes nothing; its `again` may.
+        """The graph of the unrepaired target, opened when it's first asked for. It changes nothing; its `again` may.
 
         Raises:
             UsageError: if there's no editor for its format.
@@ -209,7 +209,7 @@ class Bench:
         return self._ours.network.graph
 
     def feed(self, target: FedModel) -> None:
-        """Feed targets otherwise from now on.
+        """Feed targets by another recipe from now on.
 
         Args:
             target: As it came, with other data or another recipe.
@@ -217,7 +217,7 @@ class Bench:
         self.target, self._known = target, None
 
     def localize(self, model: Model) -> Found:
-        """Judge a target; the one that came is looked into once.
+        """Judge a target; the unrepaired one is localized once.
 
         Args:
             model: The target, or a changed copy of it.
@@ -353,7 +353,7 @@ class Bench:
         return failing(right, theirs.network, own, pairs, ends, self._options.noise_margin) if ends else {}
 
     def _go_on(self, looked: Looked) -> None:
-        """Take over what was opened and found of the target as it came."""
+        """Take over the opened networks and the localization of the unrepaired target."""
         self._ours, theirs = looked.opened
         self._reference, self._known = looked.reference, looked.found
         self._last = self.target.model, theirs

@@ -70,7 +70,7 @@ Left = frozenset[str]
 
 @dataclass
 class _BuildSearch:
-    """Compiles and judges changes.
+    """Compile changed builds, and judge their kernels.
 
     Attributes:
         source: The model that is right.
@@ -123,7 +123,7 @@ class _BuildSearch:
         return None
 
     def _forms(self, operators: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """Those of some operators that have a stable form, and those that can be computed in float64."""
+        """Of some operators, those with a stable form, and those that can be computed in float64 (two lists)."""
         imported = imported_model(self.build, self.target.model)
         if imported.framework != "onnx":
             return (), ()
@@ -132,7 +132,7 @@ class _BuildSearch:
         return [name for name in operators if name in known], [name for name in operators if name in wide]
 
     def _smaller(self, state: _JudgedBuild) -> _JudgedBuild:
-        """Without each part that nothing needs."""
+        """A change without each part that isn't needed."""
         for part in state.change.parts:
             state = self._tried(state.change.without(part), state, operator.le) or state
         return state
@@ -157,7 +157,7 @@ class _BuildSearch:
         line = hashlib.sha256(f"{sha256_of(self.build / BUILD)} {change}".encode()).hexdigest()
         if line in self.journal:
             self.recalled += 1
-            self.effects.append(f"{change.in_words()}: no good, as an earlier search has found")
+            self.effects.append(f"{change.in_words()}: doesn't help, as an earlier search has found")
             return None
         with self.journal.trying(line):
             made = self._made(change)
@@ -178,7 +178,7 @@ class _BuildSearch:
         except (ConversionError, ModelLoadError, InferenceError) as error:
             self.effects.append(f"{change.in_words()}: doesn't compile or run: {error}")
             return None
-        others = "" if self._left(made) <= self._left(self.first) else ", not the same ones"
+        others = "" if self._left(made) <= self._left(self.first) else ", not the same kernels"
         if change == without_passes(_options(self.build)):
             self.imported = tuple(dict.fromkeys(name for fault in made.faults for name in fault.target_layers))
         before, now = len(self.first.faults), len(made.faults)
@@ -191,7 +191,7 @@ class _BuildSearch:
             return localize_models(self.source, target, Path(scratch), self.options.localization)
 
     def _left(self, state: _JudgedBuild) -> Left:
-        """What a change has left, or brought in.
+        """The faulty kernels that a change left, or added.
 
         It may draw the borders of kernels elsewhere, so a fault is the same as one of the build as it came where both
         stand for some of the same operators.
@@ -203,7 +203,7 @@ class _BuildSearch:
         return frozenset(left | others)
 
     def _is_over(self) -> bool:
-        """Whether nothing else shall be tried."""
+        """Whether the limit of time or tries is reached."""
         over = self.journal.asked_to_end or time.monotonic() > self.end
         self.in_time = self.in_time and not over
         return over
@@ -273,9 +273,9 @@ def _of_importer(operators: Sequence[str], build: Path) -> str:
     other = "" if own == "onnx" else ", or have it imported by way of ONNX (`importer`)"
     names = ", ".join(f"`{name}`" for name in operators)
     return (
-        f"no pass, fusion or schedule is to blame: {names} computes the same with all of them left out, so TVM's "
-        f"importer ({record['importer']}) reads something else there than the model says, as where it drops an "
-        f"attribute. Write {names} in the model by other operators{other}, and report it to TVM"
+        f"no optimization causes this: {names} gives the same wrong values with all passes, fusions and schedules "
+        f"left out, so TVM's importer ({record['importer']}) reads it wrongly, as where it drops an attribute. "
+        f"Write {names} in the model by other operators{other}, and report it to TVM"
     )
 
 

@@ -19,7 +19,7 @@ from conrepair.ground.runtime.files.whole import sha256_of, write_json
 
 @dataclass(frozen=True)
 class BuildChange:
-    """What is compiled otherwise.
+    """A change of how a model is compiled.
 
     Attributes:
         unscheduled: Operators whose kernels get no schedule.
@@ -63,7 +63,7 @@ class BuildChange:
         return _of_parts(dict.fromkeys([*self.parts, *other.parts]))
 
     def without(self, part: tuple[str, str]) -> BuildChange:
-        """A smaller change.
+        """A change with fewer parts.
 
         Args:
             part: One of `parts`.
@@ -172,7 +172,7 @@ def read_build_patch(path: Path, build: Path) -> BuildChange:
         raise DataError(f"{path} can't be read as a patch of a build: {type(error).__name__}: {error}") from error
     if wanted != (found := sha256_of(build / BUILD)):
         raise DataError(
-            f"the patch is for a build whose {BUILD} has the sha256 {wanted[:16]}..., that of {build} has "
-            f"{found[:16]}... Operators are named as they are there; search for a repair of this one."
+            f"the patch is for another build: its {BUILD} has the sha256 {wanted[:16]}..., that of {build} has "
+            f"{found[:16]}... Its operators have other names, so search for a repair of this build."
         )
     return change

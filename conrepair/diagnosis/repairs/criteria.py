@@ -46,7 +46,7 @@ def reach(piece: Guilty) -> frozenset[str]:
 
 
 def extent(found: Found) -> frozenset[str]:
-    """What the source computes in all guilty pieces."""
+    """The operators of the source in all faulty segments."""
     return frozenset().union(*map(computed, found.guilty))
 
 
@@ -60,13 +60,13 @@ def unplaced(found: Found) -> int:
 
 
 def introduced(found: Found, piece: Guilty) -> float | None:
-    """What a target introduces at the end of a piece; None where that isn't measured any more."""
+    """The error that a segment of a target adds; None where that isn't measured any more."""
     rows = [row for row in found.result.layers if row.source_tensor == source_of(piece)]
     return min((row.introduced_error for row in rows), default=None)
 
 
 def fixes(again: Found, found: Found, piece: Guilty | None) -> bool:
-    """Whether a candidate's piece isn't guilty any more.
+    """Whether a candidate's segment isn't faulty any more.
 
     What is guilty elsewhere, and wasn't, was hidden by what is fixed: an edit isn't to blame for it. What is guilty
     within the piece is what is left of it.

@@ -257,20 +257,24 @@ class _Sort(NamedTuple):
 
 
 EDITS: Mapping[type[Edit], _Sort] = {
-    SetParameter: _Sort("set_parameter", "parameters", "the {role} of `{node}` is the source's"),
-    Requantize: _Sort("requantize", "precision", "the {role} of `{node}` is the source's, with scales of its own"),
+    SetParameter: _Sort("set_parameter", "parameters", "the {role} of `{node}` is taken from the original"),
+    Requantize: _Sort(
+        "requantize",
+        "precision",
+        "the {role} of `{node}` is taken from the original, and quantized with scales of its own",
+    ),
     SetRange: _Sort("set_range", "precision", "`{tensor}` is quantized for values from {low:.4g} to {high:.4g}"),
     ComputeInFloat: _Sort("graft", "precision"),
     SetAttributes: _Sort("set_attributes", "attributes"),
     SetOperator: _Sort("set_operator", "operators", "`{node}` is {operator}"),
-    Remove: _Sort("remove", "operators", "`{node}` is taken out"),
+    Remove: _Sort("remove", "operators", "`{node}` is removed"),
     Graft: _Sort("graft", "operators"),
     SwapInputs: _Sort("swap_inputs", "operators", "the inputs {one} and {two} of `{node}` are exchanged"),
     ExchangeReads: _Sort("exchange_reads", "operators"),
     AddOutput: _Sort("add_output", "outputs"),
-    DropOutput: _Sort("drop_output", "outputs", "the output {output} is given no more"),
+    DropOutput: _Sort("drop_output", "outputs", "the output {output} is removed"),
     ExchangeOutputs: _Sort("exchange_outputs", "outputs", "the outputs {one} and {two} are exchanged"),
-    MoveOutputs: _Sort("move_outputs", "outputs", "the outputs {one} and {two} are given in each other's place"),
+    MoveOutputs: _Sort("move_outputs", "outputs", "the outputs {one} and {two} are put in each other's place"),
     ExchangeInputs: _Sort("exchange_inputs", "inputs", "the inputs {one} and {two} are exchanged"),
     SetInputShapes: _Sort("set_input_shapes", "sizes"),
     SetRecipe: _Sort("", "recipe"),
@@ -329,7 +333,7 @@ def kind_of(edit: Edit, graph: LayerGraph) -> EditKind:
 
 def _shown(value: Attribute) -> str:
     """An attribute; of a table that's too long to list that it's the source's."""
-    return "as the source has it" if isinstance(value, tuple) and len(value) > _LONG else str(value)
+    return "as in the original" if isinstance(value, tuple) and len(value) > _LONG else str(value)
 
 
 def in_words(edit: Edit) -> str:
@@ -339,13 +343,13 @@ def in_words(edit: Edit) -> str:
         case SetParameter() if edit.values.size == 1 and edit.values.dtype.kind == "f":
             return f"the {edit.role} of `{edit.node}` is {edit.values.item():.4g}"
         case Requantize() if edit.bias is not None:
-            return f"{words}, and so is the bias in steps of them"
+            return f"{words}, and the scale of the bias follows"
         case ComputeInFloat() if edit.operations[-1].attributes.get("to") == "float16":
             operators = _but_for({"Cast"}, edit.operations)
             return f"`{edit.tensor}` is computed in float32 ({operators}), between Casts: float16 overflows"
         case ComputeInFloat():
             operators = _but_for(QUANTIZING, edit.operations)
-            return f"`{edit.tensor}` is computed with real numbers ({operators}): no change of its integers fixes it"
+            return f"`{edit.tensor}` is computed in float32 ({operators}): no change of its quantization repairs it"
         case SetAttributes():
             listing = ", ".join(
                 f"no {name} of its own" if value is None else f"{name} {_shown(value)}"
@@ -363,9 +367,9 @@ def in_words(edit: Edit) -> str:
         case SetInputShapes():
             shapes = ([".." if size is None else str(size) for size in shape] for shape in edit.shapes)
             listing = ", ".join(f"[{', '.join(shape)}]" for shape in shapes)
-            return f"its inputs are declared with the source's sizes: {listing}"
+            return f"its inputs are declared with the original's shapes: {listing}"
         case SetRecipe():
-            return f"photos are prepared otherwise: {'; '.join(edit.changes)}"
+            return f"the preprocessing of photos is changed: {'; '.join(edit.changes)}"
         case _:
             return words
 

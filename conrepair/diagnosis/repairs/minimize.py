@@ -47,7 +47,7 @@ class _Minimizing:
     needed: Callable[[tuple[Taken, ...]], None]
 
     def _takes(self, taken: tuple[Taken, ...]) -> bool:
-        """Whether proposals are as good as the state, which they are from then on."""
+        """Whether fewer proposals are as good as all; they replace these if so."""
         changed = self.judge(taken)
         if changed is None:
             return False
@@ -120,12 +120,12 @@ def _alike(first: Edit, second: Edit) -> bool:
 
 
 def _is_clean(found: Found, item: Taken) -> bool:
-    """Whether nothing is guilty where a proposal fixes."""
+    """Whether no segment is faulty where a proposal edits."""
     return all(item.reach.isdisjoint(computed(piece)) for piece in found.guilty)
 
 
 def _stands_alone(taken: Sequence[Taken], index: int) -> bool:
-    """Whether it's known what a proposal reaches, and no other changes that."""
+    """Whether it's known which segments a proposal changes, and no other proposal changes them."""
     own = taken[index]
     others = [item for place, item in enumerate(taken) if place != index]
     known = bool(own.reach) and not own.left

@@ -15,7 +15,7 @@ RECIPE = "recipe.json"
 CONVERTED = "converted.onnx"
 """What a patch is for, beside it, where the target itself can't be edited."""
 
-SAME_GRAPH = "the file has the source's graph to the bit, so that no answer can differ"
+SAME_GRAPH = "the file has the original's graph, bit by bit, so that no output can differ"
 """An effect of a repair, in words."""
 
 
@@ -59,7 +59,7 @@ class Storage:
             ValueError: if the target's files were empty.
         """
         if self.bytes_before < 1:
-            raise ValueError(f"files of {self.bytes_before} bytes are no model")
+            raise ValueError(f"a model's file can't have {self.bytes_before} bytes")
 
 
 @dataclass(frozen=True)

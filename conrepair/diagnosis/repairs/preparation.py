@@ -20,6 +20,7 @@ from conrepair.ground.data.pictures.prepare import PhotoPreparation
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.graph.kinds import OF_INPUTS
 from conrepair.ground.runtime.errors import DataError
+from conrepair.ground.runtime.words import percent
 
 _AS_IT_IS = "as it is"
 
@@ -90,7 +91,8 @@ def repair_preparation(
         again = bench.localize(model)
         fixes = not prepared_wrongly(again) and sources_of(again.guilty) <= sources_of(before.guilty)
         if not again.result.faults or (certain and fixes):
-            gain = f"outputs differ by {again.result.output_error:.1e}, {before.result.output_error:.1e} before"
+            errors = again.result.output_error, before.result.output_error
+            gain = "outputs differ by {}, {} before".format(*map(percent, errors))
             if best is None or not again.result.faults:
                 best, fed_best = RecipeRepair(SetRecipe(recipe, changes), gain, again), fed
             # What's at fault behind an input may be right, and another recipe meant: one with part of it inside.

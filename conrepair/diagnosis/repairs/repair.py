@@ -45,6 +45,7 @@ from conrepair.ground.graph.record import graph_record
 from conrepair.ground.runtime.errors import ConrepairError, ConversionError, DataError, ModelLoadError
 from conrepair.ground.runtime.files.journal import Journal
 from conrepair.ground.runtime.processes.memory import large_blocks_returned
+from conrepair.ground.runtime.words import percent
 
 # Which proposals fix what a localization has told, and which fix something beside it or behind it.
 
@@ -83,7 +84,7 @@ def _calibrates(item: Taken) -> bool:
 
 
 def _piece(item: Taken) -> frozenset[str]:
-    """What the source computes where a proposal fixes."""
+    """The operators of the segment that a proposal reaches."""
     return frozenset(name for name in item.reach if not name.startswith(PARAMETER))
 
 
@@ -124,7 +125,8 @@ def as_onnx(target: FedModel, folder: Path, reason: str) -> tuple[FedModel, Deli
     first = Unseen(0, _SAMPLES)
     found = first.agreement(first.answers(target, target.model), first.answers(target, model))
     if not found.error <= _SAME or found.top1_differing:
-        raise ConversionError(f"{route.name} gives another network: its outputs differ by {found.error:.1e}")
+        words = f"{route.name} gives a model that isn't the same: its outputs differ by {percent(found.error)}"
+        raise ConversionError(words)
     inputs = _sized(framework("onnx").describe(model).inputs, target.inputs)
     converted = replace(target, model=model, inputs=inputs)
     return converted, Delivery("onnx", route.name, reason, found.error)
@@ -223,7 +225,7 @@ def _repaired(
     journal: Journal | None,
     looked: Looked | None = None,
 ) -> RepairResult:
-    """Search once, and verify."""
+    """Search a repair once, and verify it."""
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     end = started + options.seconds
@@ -233,7 +235,7 @@ def _repaired(
         first = bench.localize(target.model)
         feeds_may_change = options.edits is None or "recipe" in options.edits
         preparation, in_file = None, options
-        # What's wrong of a target that is fed what its source is lies in its file, and is fixed there if it can be.
+        # Where both models get the same inputs, the fault is in the file, and is fixed there if it can be.
         if feeds_may_change and fed_otherwise(source, target):
             preparation = repair_preparation(bench, source, target.model, first, room / "before", end=end)
         elif feeds_may_change and target.photos and prepared_wrongly(first):
@@ -403,8 +405,8 @@ def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> M
     if model.sha256 != target_hash:
         wanted, found = target_hash[:16], model.sha256[:16]
         raise DataError(
-            f"the patch is for a model with the sha256 {wanted}..., {model.path} has {found}... "
-            "Edits name layers of the model that they were found for; search for a repair of this one."
+            f"the patch is for another model: its sha256 is {wanted}..., that of {model.path} is {found}... Its "
+            "edits name layers of that model, so search for a repair of this one."
         )
     folder.mkdir(parents=True, exist_ok=True)
     if patch.recipe is not None:

@@ -15,7 +15,7 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RepairResult:
-    """What was wrong, what was changed, and what that bought.
+    """The result of a repair: faults, edits, and the effect of each edit.
 
     Attributes:
         before: The target as it came.

@@ -13,6 +13,7 @@ from conrepair.diagnosis.repairs.criteria import fixes, guiltiest, introduced, r
 from conrepair.diagnosis.repairs.patch import Patch
 from conrepair.diagnosis.repairs.proposals.proposal import Proposal
 from conrepair.diagnosis.repairs.state import VALUES, Candidate, RepairState, Taken
+from conrepair.ground.runtime.words import percent
 
 _IDLE = 4.0  # rounds behind one another that fix nothing, after which pieces are looked at one by one
 _ALONE = 0.125  # what a round costs that looks at pieces alone, where one that looks at the whole costs 1
@@ -23,7 +24,7 @@ Propose = Callable[[Guilty], Iterator[Proposal]]
 
 @dataclass(frozen=True)
 class Judging:
-    """How candidates are judged.
+    """The functions by which candidates are judged.
 
     Attributes:
         make: The target with proposals; None where it can't be written.
@@ -41,7 +42,7 @@ class Judging:
 
 @dataclass
 class _Open:
-    """A piece that's still guilty, what's left to try for it, and whether anything made it better."""
+    """A segment that's still faulty, the proposals left to try for it, and whether any of them made it better."""
 
     piece: Guilty
     proposals: Iterator[Proposal]
@@ -49,7 +50,7 @@ class _Open:
 
 
 class Rounds:
-    """A search over all guilty pieces together.
+    """A search for repairs of all faulty segments together.
 
     A piece that is fed the source's values doesn't depend on the others, so one candidate tells of as many
     proposals as there are pieces. What repairs fifty places costs about what one does.
@@ -118,7 +119,7 @@ class Rounds:
         return self._whole(best, state, taken)
 
     def _whole(self, best: RepairState, state: RepairState, taken: Sequence[Taken]) -> RepairState:
-        """All that helped, in one candidate; the best that is known where they don't get on with one another."""
+        """All proposals that helped, in one candidate; the best candidate where they can't be combined."""
         whole = self._judge(self._judging.make((*state.taken, *taken)))
         if whole is None:
             return best
@@ -174,7 +175,7 @@ class Rounds:
     def _written(
         self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]]
     ) -> tuple[Candidate | None, Sequence[Taken], Sequence[tuple[Guilty, Proposal]]]:
-        """The target with as many of some proposals as can be written together; none like two that can't be."""
+        """The target with as many proposals as can be written together, without those like two that can't be."""
         trial = [item for item in trial if not self._is_passed_over(item[1])]
         if not trial:
             return None, (), ()
@@ -223,7 +224,7 @@ class Rounds:
         self._refused[self._sort_of(proposal)] += 1
 
     def _sort_of(self, proposal: Proposal) -> str:
-        """What a proposal does, wherever it does it."""
+        """The sort of change that a proposal makes, without its place."""
         words = []
         for edit in proposal:
             words += [type(edit).__name__, self._operators.get(getattr(edit, "node", ""), "")]
@@ -238,7 +239,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class _Tried:
-    """What a round came to.
+    """The result of a round.
 
     Attributes:
         taken: Proposals that fix a piece.
@@ -280,8 +281,8 @@ def _without_repeated(taken: Sequence[Taken], trial: Sequence[tuple[Guilty, Prop
 
 
 def _with_gain(item: Taken, now: float | None, piece: Guilty) -> Taken:
-    after = "can't be told from its surroundings" if now is None else f"introduces {now:.1e}"
-    gain = f"what computes `{source_of(piece)}` {after}, {piece.judged.introduced:.1e} before"
+    after = "an error that can't be measured alone" if now is None else f"an error of {percent(now)}"
+    gain = f"computing `{source_of(piece)}` adds {after}, {percent(piece.judged.introduced)} before"
     return Taken(item.edits, gain, item.left, item.reach)
 
 

@@ -29,6 +29,7 @@ from conrepair.formats.models.model import Model
 from conrepair.ground.graph.kinds import EditKind
 from conrepair.ground.runtime.files.journal import Journal
 from conrepair.ground.runtime.files.whole import explain_write_error
+from conrepair.ground.runtime.words import percent
 
 STEM = "repaired"
 
@@ -38,7 +39,7 @@ _RULE = 4  # pieces
 
 @dataclass
 class SearchOutcome:
-    """What a search came to.
+    """The result of a search for a repair.
 
     Attributes:
         before: The target as it came.
@@ -77,7 +78,7 @@ class SearchOutcome:
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """For each proposal, in words, what it does and what that bought."""
+        """For each proposal its edits and their effect, in words."""
         return tuple(f"{'; '.join(map(in_words, item.edits))}: {item.gain}" for item in self.taken)
 
 
@@ -111,7 +112,7 @@ def search(
 
 
 Candidates = Iterator[tuple[Guilty | None, Proposal]]
-"""Proposals, each with the piece that it's for."""
+"""Proposals, each with the segment that it's for."""
 
 
 @dataclass
@@ -162,7 +163,7 @@ class _EditSearch:
         return self.outcome
 
     def _fix_together(self, sort: Sequence[Proposer], among: Set[str] | None = None) -> Set[str]:
-        """Fix what one sort of changes can, in all pieces at once, where there are several.
+        """Try one sort of edits in all faulty segments at once, where there are several.
 
         Args:
             sort: Of changes.
@@ -236,14 +237,14 @@ class _EditSearch:
         return self.outcome.state is not before
 
     def _wanted(self, candidates: Candidates) -> Candidates:
-        """Those of the sorts that are wanted."""
+        """Proposals of the sorts of edits that are wanted."""
         graph = self.bench.editor.graph
         for piece, proposal in candidates:
             if self.kinds is None or {kind_of(edit, graph) for edit in proposal} <= self.kinds:
                 yield piece, proposal
 
     def _best(self, candidates: Candidates) -> RepairState:
-        """The first that fixes a piece; else that with the smallest one left; else the state as it is.
+        """The state with the first proposal that fixes a segment; else with that which leaves the smallest error.
 
         Pieces are looked at alone first. Where none comes out right, those that came nearer are looked at as a
         whole: one may have made the piece smaller.
@@ -255,7 +256,7 @@ class _EditSearch:
     def _first(
         self, candidates: Candidates, least: RepairState, nearer: list[tuple[Guilty | None, Proposal]] | None
     ) -> tuple[RepairState, bool]:
-        """The first that fixes a piece, or that with the smallest one left; and whether it fixes it.
+        """The first proposal that fixes a segment, or that which leaves the smallest error; and whether it fixes it.
 
         Args:
             candidates: To try.
@@ -320,11 +321,13 @@ class _EditSearch:
             found = {source: words for source, words in found.items() if source not in known}
         for words in found.values():
             edited = "; ".join(map(in_words, edits))
-            self.failed.setdefault(f"{edited}: right on samples, and not on {words}, where the source gives others")
+            self.failed.setdefault(
+                f"{edited}: right on the samples, but its outputs differ from the original's on {words}"
+            )
         return found
 
     def _over(self) -> bool:
-        """Whether nothing else shall be tried."""
+        """Whether the limit of time or tries is reached."""
         self.outcome.interrupted = self.journal.asked_to_end
         self.outcome.in_time = self.outcome.in_time and time.monotonic() <= self.end
         return self.outcome.interrupted or not self.outcome.in_time
@@ -335,7 +338,7 @@ class _EditSearch:
         return hashlib.sha256(f"{self.model.sha256} {patch_of(taken).digest} {fed}".encode()).hexdigest()
 
     def _unspent(self, pieces: Iterable[Guilty], found: Found, proposers: Sequence[Proposer]) -> Candidates:
-        """Proposals for pieces, but for those that are known to make their piece no better."""
+        """Proposals for segments, without those that are known not to help."""
         for piece in pieces:
             spent = self.spent.get(source_of(piece), set())
             for one, proposal in self._proposed_for(piece, found, proposers):
@@ -369,7 +372,7 @@ class _EditSearch:
         return None if made is None else Candidate(taken, made)
 
     def _alone(self, candidate: Candidate, found: Found, pieces: Sequence[Guilty]) -> Mapping[str, Alone]:
-        """What pieces introduce, those for which a look at the whole isn't needed to tell."""
+        """Errors that segments add, of those for which the whole model needn't be run."""
         seen = self._tried(candidate.taken, lambda: self.bench.look_alone(candidate.model, found, pieces))
         return {} if seen is None else seen
 
@@ -396,7 +399,8 @@ class _EditSearch:
 
 
 def _with_gain(state: RepairState, before: Found) -> RepairState:
-    """With words for what the last proposal bought."""
-    gain = f"outputs differ by {state.found.result.output_error:.1e}, {before.result.output_error:.1e} before"
+    """The state, with words for the effect of the last proposal."""
+    errors = state.found.result.output_error, before.result.output_error
+    gain = "outputs differ by {}, {} before".format(*map(percent, errors))
     *known, last = state.taken
     return replace(state, taken=(*known, replace(last, gain=gain)))

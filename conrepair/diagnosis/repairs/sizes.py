@@ -70,7 +70,7 @@ def other_sizes(source: FedModel, target: FedModel, options: Options) -> OtherSi
         return None
     found = of_other_sizes(source.inputs, target.inputs, wanted, options)
     make = functools.partial(_resized, source, target, wanted)
-    return OtherSizes(found, make, "sizes", "what the source is fed can be given to it")
+    return OtherSizes(found, make, "sizes", "it takes inputs of the original's shape")
 
 
 def one_batch_alone(
@@ -128,7 +128,7 @@ def repair_resized(
         try:
             if options.edits is not None and sizes.sort not in options.edits:
                 what = "sizes of inputs" if sizes.sort == "sizes" else sizes.sort
-                raise NotEditableError(f"{what} are none of the edits that are wanted")
+                raise NotEditableError(f"{what} aren't among the edits that you allow")
             first, resized = sizes.make(copy)
             left = replace(options, seconds=max(options.seconds - (time.monotonic() - started), 0.0))
             result = fix(resized, behind, left)
@@ -192,13 +192,13 @@ def _resized(
     try:
         framework(model.framework).load(model)
     except ConrepairError as error:
-        raise NotEditableError(f"with the source's sizes of its inputs it can't be loaded: {error}") from error
+        raise NotEditableError(f"with the original's input shapes the file can't be loaded: {error}") from error
     if target.recipe is None or source.recipe is None:
         return (edit,), replace(resized, data=source.data)
     recipe = replace(target.recipe, size=source.recipe.size)
     fed = fed_by(recipe, source, resized, folder / "photos")
     if fed is None:
-        raise NotEditableError("there are no photos to prepare in the source's size")
+        raise NotEditableError("there are no photos to preprocess in the original's size")
     return (edit,), fed
 
 
@@ -215,5 +215,5 @@ def _in_order(editor: Editor, inputs: tuple[TensorSpec, ...], wanted: Sizes) -> 
         for spec, known in zip(inputs, (editor.graph.tensors[name].shape for name in names), strict=True)
     ]  # fmt: skip
     if not all(fits):
-        raise NotEditableError(f"which of the inputs {', '.join(names)} is which isn't known")
+        raise NotEditableError(f"which of the inputs {', '.join(names)} stands for which of the original isn't known")
     return wanted

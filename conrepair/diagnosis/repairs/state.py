@@ -1,4 +1,4 @@
-"""Where a search is: what was taken, and what localization says of it."""
+"""The state of a search: the proposals that were taken, and the localization with them."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class _Transplant:
             return self._values[tensor]
         known = self._known.get(tensor)
         if known is None:
-            raise NotEditableError(f"nothing in the target stands for {tensor}")
+            raise NotEditableError(f"the converted model has no counterpart of the original's tensor {tensor}")
         perm = perm_of(known.layout)
         if perm is not None:
             value = _Value(known.tensor, perm)
@@ -223,7 +223,7 @@ def _with_constants(node: Node, constants: Mapping[str, Array]) -> Node:
         return node
     operator = OPERATORS.get(node.op)
     if operator is None or "constant_first" not in operator.attributes or len(given) > 1:
-        raise NotEditableError(f"{node.op} has no place for a constant instead of {node.inputs[given[0]]}")
+        raise NotEditableError(f"{node.op} can't read a constant in place of its input {node.inputs[given[0]]}")
     array = constants[node.inputs[given[0]]]
     return replace(
         node,

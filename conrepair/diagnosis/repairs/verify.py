@@ -26,6 +26,7 @@ from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.metrics.running_error import RunningError
 from conrepair.ground.runtime.errors import InferenceError, ModelLoadError
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.answers import right_answers
 from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
 
@@ -117,16 +118,16 @@ def is_worse(after: Agreement, before: Agreement) -> bool:
 
 
 def undone(after: Agreement, before: Agreement) -> str:
-    """In words, why what was found isn't delivered.
+    """The reason why a repair isn't delivered, in words.
 
     Args:
         after: What it comes to on samples that took no part.
         before: The target as it came.
     """
-    words = f"undone: outputs differ by {after.error:.1e} on other samples, {before.error:.1e} before"
+    words = f"undone: outputs differ by {percent(after.error)} on unseen samples, {percent(before.error)} before"
     if after.top1_differing is None:
         return words
-    return f"{words}; {after.top1_differing} answers differ, {before.top1_differing or 0} before"
+    return f"{words}; {after.top1_differing} top-1 predictions differ, {before.top1_differing or 0} before"
 
 
 def is_the_source(source: FedModel, target: FedModel, model: Model) -> bool:

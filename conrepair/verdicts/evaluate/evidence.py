@@ -64,11 +64,11 @@ class Evidence(Generic[Kept]):
 
     @property
     def in_float64(self) -> bool:
-        """Whether the second computation is."""
+        """Whether the second computation is in float64."""
         return self.wide or self.exact is not None
 
     def each(self, change: Callable[[Kept], Other | None]) -> Evidence[Other]:
-        """The same of something else.
+        """The evidence with each of its runs or arrays changed.
 
         Args:
             change: Gives it for each; None where there's none.
@@ -80,7 +80,7 @@ class Evidence(Generic[Kept]):
 
 
 def evidence_of(runs: Mapping[str, Run | None], kernel: str) -> dict[str, Any]:
-    """What was measured of a reference, as `Evidence` has it.
+    """Runs of a reference by other means, as fields of `Evidence`.
 
     Args:
         runs: By the names of `conrepair.verdicts.judging.measured.Measured`.

@@ -137,7 +137,7 @@ def fit(pair: OutputPair, reference: Array, candidate: Array) -> tuple[Array, Ar
 
 
 def _try(pair: OutputPair, reference: Array, candidate: Array, channels: tuple[str, str]) -> OutputPair | None:
-    """What makes both comparable, where anything does."""
+    """The pair with the layout, or without the background class, that makes outputs comparable; or None."""
     if reference.ndim == candidate.ndim and reference.ndim > 2:
         found = _with_layout(pair, reference, candidate, channels)
         if found is not None:

@@ -52,7 +52,7 @@ class RowSet:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of how rows were compared."""
+        """Notes on how rows were compared."""
         found = ["the output's shape depends on the data: rows are matched within each sample, in any order"]
         if self.ties:
             found.append(f"rows of nearly equal scores are in another order in {_samples(self.ties)}")
@@ -165,7 +165,7 @@ class _Column:
 
 
 def _match(columns: Sequence[_Column], sample: int) -> Match:
-    """What's the same at the beginning and at the end stays there; the others are assigned."""
+    """Match rows: equal rows at the beginning and end stay there, the others are assigned by distance."""
     from scipy.optimize import linear_sum_assignment
 
     rows = [(column.one[sample], column.two[sample]) for column in columns]

@@ -40,7 +40,7 @@ class WrongSlices:
     became: str = ""
 
     def words(self, output: str, axes: Sequence[int], first: int = 0) -> str:
-        """Which slices, by how much.
+        """The wrong slices and their error, in words.
 
         Args:
             output: Name of the output.

@@ -1,4 +1,4 @@
-"""How much answers may differ."""
+"""How much outputs may differ."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Tolerance:
 
     @classmethod
     def of(cls, *, rtol: float | None = None, atol: float | None = None, **others: Any) -> Tolerance:
-        """What somebody chose; None stands for the usual.
+        """A tolerance that a user chose; None stands for the default.
 
         Where elements' tolerances are chosen, they decide alone unless `relative_l2` is, too.
         """

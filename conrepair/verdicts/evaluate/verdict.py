@@ -38,7 +38,7 @@ class Verdict(enum.StrEnum):
 
     @property
     def is_right(self) -> bool:
-        """Whether it's proven that a target is as it should be."""
+        """Whether the verdict says that the converted model is right."""
         return self.severity <= Verdict.QUANTIZED.severity
 
 

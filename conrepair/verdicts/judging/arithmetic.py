@@ -25,7 +25,7 @@ _SMALLEST = 2.0**-126
 
 
 def unchanged(array: Array) -> Array:
-    """What rounds nothing."""
+    """A rounding that changes no number."""
     return array
 
 

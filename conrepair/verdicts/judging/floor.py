@@ -117,7 +117,7 @@ class Rounding:
         return max(1.0, _step(self.precision) / _step(self.measured_in or self.precision))
 
     def floor(self, second: float | None = None, disturbed: float | None = None) -> Floor:
-        """The larger of the estimate and what measurements say that agree.
+        """The rounding error: the larger of the estimate and of measurements that agree.
 
         What looks like rounding may be a runtime's fault: optimizations that are wrong, operators that are given
         types that don't go together. No measurement is believed beyond 100 times the estimate unless another one, by

@@ -28,7 +28,7 @@ class Simulated(Network):
     """
 
     def __init__(self, network: Network, arithmetic: Arithmetic, *, most: int | None = None) -> None:
-        """Take both.
+        """Take a network and an arithmetic.
 
         Args:
             network: As its own runtime computes it.
@@ -61,7 +61,7 @@ class Simulated(Network):
 
 @dataclass(frozen=True)
 class _Step:
-    """What's computed before it's rounded.
+    """Values before they are rounded.
 
     Attributes:
         segment: That computes it.

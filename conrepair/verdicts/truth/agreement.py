@@ -1,4 +1,4 @@
-"""What referees agree on, and where they don't."""
+"""Tensors on which several runtimes in float64 agree, and those on which they don't."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ TEXTS = frozenset("OUST")
 
 @dataclass(frozen=True)
 class Side:
-    """One of the answers.
+    """The values of one system beside exact values.
 
     Attributes:
         bounds: Its worst error, in bounds.
@@ -39,7 +39,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What two answers' difference is.
+    """The verdict on the difference of two systems' values.
 
     Attributes:
         kind: "equal" to the last bit, "within" the bound, "ill-conditioned" (they differ by much, and both are as
@@ -95,7 +95,7 @@ def beside(given: Array, truth: Array, bound: Array) -> Side:
 
 
 def is_sharp(right: Array, bound: Array, most: float) -> bool:
-    """Whether bounds are so small that what's within them is right: all together, and in each slice.
+    """Whether bounds are so small that values within them are right: all together, and in each slice.
 
     Args:
         right: Exact values, samples first.

@@ -65,7 +65,7 @@ def test_the_table_has_no_empty_columns_and_no_source_that_is_none(capsys: pytes
     assert "conversion" not in head
     assert "ms" not in head.split()  # one batch: its time has the preparations in it
     assert not any("source)" in line or "/source" in line for line in lines)
-    assert any(line.startswith("next: nothing to do: proven by the files: all ") for line in lines)
+    assert any(line.startswith("next: nothing to do: proven by comparing the files: all ") for line in lines)
     assert compare("net.onnx", "other.onnx", "--batch-size", "8") == 0
     assert "ms" in capsys.readouterr().out.splitlines()[2].split()
 
@@ -179,7 +179,7 @@ def test_where_nothing_is_wrong_it_is_said_on_what(capsys: pytest.CaptureFixture
     save("same.onnx")
     assert main(["repair", "net.onnx", "same.onnx", "-q"]) == 0
     out = capsys.readouterr().out
-    assert "nothing to repair: every layer that was compared is within its noise floor" in out
+    assert "nothing to repair: every layer that was compared is within rounding error" in out
     assert "on 8 samples (of 72 random samples, uniform in [-1, 1], seed 0)" in out
     assert "Not tested: other inputs" in out
 

@@ -88,7 +88,7 @@ def test_a_fault_of_two_per_cent_on_such_a_device_is_found(name: str, weights: s
     found = conrepair.localize("net.onnx", _recorded(arrays, *INNER), data="in.npz", in_process=True)
     assert (found.verdict, found.arithmetic) == ("faulty", name)
     assert [fault.source_layers for fault in found.faults] == [(layer,)]
-    assert f"all else is explained if it computes in {name}" in found.reason
+    assert f"all other differences are as if the device computed in {name}" in found.reason
 
 
 def test_one_layer_that_is_off_among_others_in_float32_is_no_arithmetic() -> None:
@@ -163,7 +163,7 @@ def test_a_fault_that_outputs_alone_cannot_tell_is_undecided() -> None:
     arrays = computed(torch.float32, {"first": 1.004, "inner": 0.997})
     found = conrepair.compare("net.onnx", _recorded(arrays), data="in.npz", in_process=True)
     assert found.verdict in {"undecided", "faulty"}, found.reason
-    assert "record tensors on the way" in found.reason or found.verdict == "faulty"
+    assert "record more tensors" in found.reason or found.verdict == "faulty"
 
 
 def test_whole_numbers_are_those_of_the_simulation_or_wrong() -> None:

@@ -40,5 +40,5 @@ def test_by_the_files_alone_its_preparation_is_a_layer_more(tmp_path: Path, monk
     found = conrepair.compare(*pair, static=True, in_process=True)
     assert (found.verdict, found.notes) == ("undecided", ())
     assert found.faults[0].words == (
-        "Div `s` is in the target, and not in the source: the input is prepared in another way"
+        "Div `s` is only in the converted model: the input is preprocessed in another way"
     )

@@ -69,6 +69,6 @@ def test_a_declared_size_goes_for_all_inputs_and_models(folder: Path) -> None:
 
 def test_sizes_that_nobody_says_are_chosen_and_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "open.onnx", "net.pt", "-o", "out", "--quiet"]) == 0
-    assert "open.onnx leaves sizes open, which are chosen: size 17; other ones" in " ".join(
+    assert "open.onnx has dynamic shapes, for which sizes were chosen: size 17; declare others" in " ".join(
         capsys.readouterr().out.split()
     )

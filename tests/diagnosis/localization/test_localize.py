@@ -89,7 +89,7 @@ def test_a_product_that_is_transposed_by_its_attribute(tmp_path: Path) -> None:
     ).result
     [fault] = result.faults
     assert (fault.kind, fault.target_layers[0]) == (Kind.HYPERPARAMETERS, "h")
-    assert "transB True in the target, False in the source" in fault.evidence[0]
+    assert "transB True in the converted model, False in the original" in fault.evidence[0]
 
 
 def test_axes_of_one_beside_a_fault_are_no_fault(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_axes_of_one_beside_a_fault_are_no_fault(tmp_path: Path) -> None:
     [fault] = localize_networks(
         opened(ours, feeds), opened(theirs, feeds), [(feeds, feeds)], tmp_path, Options()
     ).result.faults
-    assert fault.evidence[0] == "`c` has pads [0, 0, 0, 0] in the target, [1, 1, 1, 1] in the source"
+    assert fault.evidence[0] == "`c` has pads [0, 0, 0, 0] in the converted model, [1, 1, 1, 1] in the original"
 
 
 @pytest.mark.parametrize("operator", ["Mul", "Add", "PRelu"])
@@ -126,7 +126,8 @@ def test_numbers_along_another_axis(operator: str, shape: tuple[int, ...], tmp_p
     else:
         axis = -len(shape)
         words = (
-            f"of shape {list(shape)} in the target, [4, 1, 1] in the source, which lies along axis -3 and not {axis}"
+            f"of shape {list(shape)} in the converted model, [4, 1, 1] in the original: it "
+            f"lies along axis {axis}, not -3"
         )
         assert words in faults[0].evidence[0]
 
@@ -142,7 +143,7 @@ def test_a_mean_without_its_axis_is_repeated_along_another(kept: bool, tmp_path:
     feeds = {"x": networks.drawn(4, 4, 4, scale=1)}
     sides = opened(paths[0], feeds), opened(paths[1], feeds)
     faults = localize_networks(*sides, [(feeds, feeds)], tmp_path, Options()).result.faults
-    words = "`z` reads `m` of shape [4, 4], [4, 4, 1] in the source: it's repeated along other axes"
+    words = "`z` reads `m` of shape [4, 4], [4, 4, 1] in the original: it's broadcast along other axes"
     assert [fault.evidence[0] for fault in faults] == ([] if kept else [words])
 
 

@@ -35,14 +35,14 @@ def test_classes_that_are_shifted(shift: int, tmp_path: Path) -> None:
     after = "h = Softmax <axis = 1> (scores)\n y = Gather <axis = 1> (h, order)"
     fault = only(between(tmp_path, SOURCE, Variant(after=after, weights={"order": order})))
     assert fault.kind == Kind.STRUCTURE
-    assert fault.evidence[0].startswith(f"class k of the source is {shift} after k in the target")
+    assert fault.evidence[0].startswith(f"class k of the original is {shift} after k in the converted model")
 
 
 def test_classes_that_are_permuted(tmp_path: Path) -> None:
     after = "h = Softmax <axis = 1> (scores)\n y = Gather <axis = 1> (h, order)"
     fault = only(between(tmp_path, SOURCE, Variant(after=after, weights={"order": np.array([0, 3, 2, 1, 4])})))
     assert fault.kind == Kind.STRUCTURE
-    assert fault.evidence[0].startswith(f"2 of {CLASSES} classes stand elsewhere (1 is at 3, 3 is at 1)")
+    assert fault.evidence[0].startswith(f"2 of {CLASSES} classes are at another index (1 is at 3, 3 is at 1)")
 
 
 def test_weights_that_are_permuted_stay_weights(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_weights_that_are_permuted_stay_weights(tmp_path: Path) -> None:
     plain = Variant(scores="y", after="")
     fault = only(between(tmp_path, plain, Variant(scores="y", after="", weights=weights)))
     assert fault.kind == Kind.PARAMETERS
-    assert any("classes stand elsewhere" in words for words in fault.evidence)
+    assert any("classes are at another index" in words for words in fault.evidence)
 
 
 @pytest.mark.parametrize("added", [False, True])
@@ -60,7 +60,7 @@ def test_softmax_on_one_side(added: bool, tmp_path: Path) -> None:
     variants = (plain, SOURCE) if added else (SOURCE, plain)
     fault = only(between(tmp_path, *variants))
     assert fault.kind == Kind.GRAPH
-    words = "the target applies softmax" if added else "the source applies softmax"
+    words = "the converted model applies softmax" if added else "the original applies softmax"
     assert fault.evidence[0].startswith(words)
 
 
@@ -84,7 +84,7 @@ def test_background_class(wider: bool, tmp_path: Path) -> None:
     assert fault.kind == Kind.STRUCTURE
     assert set(fault.target_layers) == {"scores", "y"}
     counts = (CLASSES + 1, CLASSES) if wider else (CLASSES, CLASSES + 1)
-    assert fault.evidence[0].startswith(f"{counts[0]} classes against {counts[1]}: class k of the source is 1")
+    assert fault.evidence[0].startswith(f"{counts[0]} classes against {counts[1]}: class k of the original is 1")
     assert result.output_error > 0.1
 
 
@@ -93,7 +93,7 @@ def test_outputs_of_another_size_that_nothing_explains(tmp_path: Path) -> None:
     result = between(tmp_path, SOURCE, Variant(outputs=f"float[batch, {CLASSES + 3}] y", weights=weights))
     fault = only(result)
     assert (fault.kind, math.isinf(fault.introduced_error)) == (Kind.STRUCTURE, True)
-    assert f"is [7, {CLASSES + 3}], the source's `y` [7, {CLASSES}]" in fault.evidence[0]
+    assert f"is [7, {CLASSES + 3}], the original's `y` [7, {CLASSES}]" in fault.evidence[0]
     assert fault.evidence[0] in result.reason
 
 
@@ -105,4 +105,4 @@ def test_output_that_is_dropped(kept: str, tmp_path: Path) -> None:
     result = between(tmp_path, source, Variant(after=after, outputs=f"float[batch, {CLASSES}] {kept}"))
     fault = only(result)
     assert (fault.kind, fault.target_layers) == (Kind.STRUCTURE, ())
-    assert fault.evidence == (f"the target has 1 of the source's 2 outputs: nothing stands for `{lost}`",)
+    assert fault.evidence == (f"the converted model lacks the output `{lost}`: it has 1, the original 2",)

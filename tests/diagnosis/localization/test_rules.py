@@ -45,7 +45,12 @@ def in_bits(graph: onnx.GraphProto, bits: int = 4) -> None:
 @pytest.mark.parametrize(
     ("change", "kind", "words", "among"),
     [
-        (other_epsilons, Kind.HYPERPARAMETERS, "BatchNormalization has epsilon 0.01 in the target, 1e-05", "all 4"),
+        (
+            other_epsilons,
+            Kind.HYPERPARAMETERS,
+            "BatchNormalization has epsilon 0.01 in the converted model, 1e-05",
+            "all 4",
+        ),
         (in_bits, Kind.PRECISION, "weights are rounded to int4, a scale for each", "8 of 9"),
     ],
 )

@@ -56,7 +56,7 @@ def test_what_stands_exchanged_behind_changed_weights_is_said() -> None:
         return list(exchanged_behind([Pair(fault.source_tensor, fault.target_tensor, layout, 1.0, "")], faults))
 
     (words,) = told(exchanged, changed)
-    assert words.startswith(f"behind `{fault.target_tensor}` all stands with axes exchanged")
+    assert words.startswith(f"from `{fault.target_tensor}` on all tensors have their axes exchanged")
     assert "[4, 6, 8, 8] transposed by [0, 1, 3, 2]" in words
     assert not told(plain, changed)
     assert not told(exchanged, dataclasses.replace(changed, kind=Kind.STRUCTURE))  # a Transpose says so itself

@@ -68,8 +68,8 @@ def test_every_format_has_the_operators(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("fed", "wanted", "words"),
     [
-        (_RAW, Recipe("other", size=(12, 12), fit="crop"), "cut or scaled otherwise"),
-        (_RAW, Recipe("other", size=(12, 12), resampler="tensorflow"), "cut or scaled otherwise"),
+        (_RAW, Recipe("other", size=(12, 12), fit="crop"), "cropped or resized in another way"),
+        (_RAW, Recipe("other", size=(12, 12), resampler="tensorflow"), "cropped or resized in another way"),
         (_RAW, Recipe("other", size=(12, 12), channels="grey"), "grey can't be made of rgb"),
         (
             Recipe("one", size=(12, 12), layout="NCHW"),

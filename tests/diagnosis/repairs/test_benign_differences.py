@@ -63,7 +63,7 @@ def test_only_the_tensor_with_the_wrong_number_is_the_sources(tmp_path: Path) ->
     options = RepairOptions(Options(samples=8, batch_size=4), seconds=60, unseen=16)
     result = repair_models(*sides, tmp_path / "out", options)
     assert result.mended, result.after.faults
-    assert result.edits == ("the weight of `scores` is the source's",)
+    assert result.edits == ("the weight of `scores` is taken from the original",)
     ours, theirs, repaired = (held(path) for path in (right, wrong, tmp_path / "out" / "repaired.onnx"))
     assert repaired.pop("dense") == ours["dense"]
     assert repaired == {name: item for name, item in theirs.items() if name != "dense"}

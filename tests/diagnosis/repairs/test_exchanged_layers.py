@@ -126,4 +126,4 @@ def test_weights_exchanged_within_the_pieces_of_a_layer(
     assert {name for fault in result.before.faults for name in fault.target_layers[:2]} == named
     assert result.after.verdict is Verdict.EQUIVALENT
     for fault in result.before.faults:
-        assert "are exchanged: with each result in the other's place" in fault.evidence[0]
+        assert "are exchanged: with their results exchanged, too" in fault.evidence[0]

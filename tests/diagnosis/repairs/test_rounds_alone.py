@@ -39,7 +39,7 @@ def test_all_pieces_at_once_the_guiltiest_first(tmp_path: Path) -> None:
     assert world.judged == [["b", "a"]]
     assert not result.found.result.faults
     assert [item.reach for item in result.taken] == [{"t"}, {"s"}]
-    assert "`t` introduces 1.0e-07, 6.0e-01 before" in result.taken[0].gain
+    assert "computing `t` adds an error of below 0.0001 %, 60 % before" in result.taken[0].gain
     assert world.kept == 2, "of the state as it came, and of the result"
 
 

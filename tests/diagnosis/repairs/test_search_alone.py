@@ -88,7 +88,7 @@ def test_the_first_edit_that_fixes_is_taken(tmp_path: Path, monkeypatch: pytest.
     assert bench.tried == ["a", "b"]
     assert (outcome.tried, outcome.recalled, outcome.in_time, outcome.interrupted) == (2, 0, True, False)
     assert nodes_of(outcome.state) == ["b"]
-    assert "outputs differ by 0.0e+00, 1.0e-01 before" in outcome.effects[0]
+    assert "outputs differ by 0 %, 10 % before" in outcome.effects[0]
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -98,7 +98,7 @@ def test_what_fixes_samples_only_is_no_repair(tmp_path: Path, monkeypatch: pytes
     bench.wrong_elsewhere = {"a"}
     outcome = bench.run(tmp_path)
     assert nodes_of(outcome.state) == ["b"]
-    assert "right on samples, and not on zeros" in outcome.failed[0]
+    assert "right on the samples, but its outputs differ from the original's on zeros" in outcome.failed[0]
     assert len(list(tmp_path.iterdir())) == 1
 
 

@@ -58,7 +58,9 @@ def test_kernels_that_are_all_transposed_are_set(tmp_path: Path) -> None:
     target = many_kernels(tmp_path / "t.onnx", transposed=True)
     result = repaired(source, target, tmp_path / "out")
     assert result.mended, result.after.reason
-    assert sorted(result.edits) == sorted(f"the weight of `d{place}` is the source's" for place in range(12))
+    assert sorted(result.edits) == sorted(
+        f"the weight of `d{place}` is taken from the original" for place in range(12)
+    )
     assert result.model is not None
     assert len(onnx.load(result.model.path).graph.node) == len(onnx.load(target).graph.node)
 
@@ -76,7 +78,7 @@ def test_a_lost_bias_has_its_own_place_where_there_is_one(layer: str, tmp_path: 
     target = network(tmp_path / "t.onnx", biased=False)
     result = repaired(network(tmp_path / "s.onnx", biased=True), target, tmp_path / "out")
     assert result.mended, result.after.reason
-    own = "the bias of `u` is the source's"
+    own = "the bias of `u` is taken from the original"
     assert result.edits == ((own,) if layer == "Gemm" else ("Add is put behind `u`",))
     assert result.model is not None
     more = len(onnx.load(result.model.path).graph.node) - len(onnx.load(target).graph.node)
@@ -100,4 +102,4 @@ def test_a_lost_bias_of_weights_on_a_grid_is_not_added_twice(tmp_path: Path) -> 
     source, target = network(tmp_path / "s.onnx", biased=True), network(tmp_path / "t.onnx", biased=False)
     result = repaired(source, target, tmp_path / "out")
     assert result.mended, result.after.reason
-    assert result.edits == ("the bias of `c` is the source's",)
+    assert result.edits == ("the bias of `c` is taken from the original",)

@@ -63,7 +63,7 @@ def test_a_text_that_inputs_are_compared_with_is_repaired(word: str, tmp_path: P
         paths.append(_saved(tmp_path / f"{place}.onnx", nodes, *ends, **weights))
     repaired = conrepair.repair(*paths, in_process=True)
     assert repaired.verdict is Verdict.EQUIVALENT
-    assert ("is Red in the target, red in the source" in str(repaired)) is (word == "Red")
+    assert ("is Red in the converted model, red in the original" in str(repaired)) is (word == "Red")
 
 
 @pytest.mark.parametrize("texts", [_WRONG, _RIGHT])
@@ -71,4 +71,4 @@ def test_texts_of_a_constant_are_compared_and_repaired(texts: list[str], tmp_pat
     source, target = _labels(tmp_path / "a.onnx", _RIGHT), _labels(tmp_path / "b.onnx", texts)
     found = conrepair.repair(source, target, in_process=True)
     assert found.verdict is Verdict.EQUIVALENT
-    assert ("is blue in the target, green in the source" in str(found)) is (texts == _WRONG)
+    assert ("is blue in the converted model, green in the original" in str(found)) is (texts == _WRONG)

@@ -97,7 +97,7 @@ def test_values_that_are_merged_in_the_target_are_taken_apart(tmp_path: Path) ->
 
 def test_what_has_no_partner_is_refused(tmp_path: Path) -> None:
     source = network("y = Relu (x)", _SHAPE, tmp_path)
-    with pytest.raises(NotEditableError, match="nothing in the target stands for x"):
+    with pytest.raises(NotEditableError, match="the converted model has no counterpart of the original's tensor x"):
         transplant(source.graph.nodes, source.graph, {}, _LAST)
 
 

@@ -149,7 +149,7 @@ def test_what_is_the_source_is_not_run_again(tmp_path: Path, monkeypatch: pytest
     result = repair_models(*sides, tmp_path / "out", RepairOptions(Options(samples=4), seconds=60, unseen=16))
     assert result.mended
     assert run == [side.model.path for side in sides]
-    assert "no answer can differ" in result.effects[-1]
+    assert "no output can differ" in result.effects[-1]
     assert (result.unseen_after.samples, result.unseen_after.error) == (16, 0)
     assert result.unseen_before.error > 0.01
 
@@ -299,7 +299,7 @@ def test_what_one_sample_says_must_hold_on_others(
     """Where other values than the samples' aren't tried. With enough samples, it's searched again on more of them."""
     monkeypatch.setattr("conrepair.diagnosis.repairs.bench.failing", lambda *_: {})
     result = repair_models(*cut_off_otherwise(count, tmp_path), tmp_path / "out", _ONE_SAMPLE)
-    assert "is taken out: outputs differ by 0.0e+00" in result.effects[0]
+    assert "is removed: outputs differ by 0 %" in result.effects[0]
     assert result.effects[1].startswith("undone")
     if count > 4:
         assert result.mended
@@ -386,12 +386,9 @@ def test_what_is_delivered(samples: int, clean: bool, error: float, of_use: bool
 
 def test_why_it_is_undone() -> None:
     before = Agreement(8, 0.1, 3)
-    assert (
-        undone(Agreement(8, 0.5, None), before)
-        == "undone: outputs differ by 5.0e-01 on other samples, 1.0e-01 before"
-    )
-    assert undone(Agreement(8, 0.5, 4), before).endswith("1.0e-01 before; 4 answers differ, 3 before")
-    assert undone(Agreement(8, 0.5, 4), Agreement(8, 0.1, None)).endswith("4 answers differ, 0 before")
+    assert undone(Agreement(8, 0.5, None), before) == "undone: outputs differ by 50 % on unseen samples, 10 % before"
+    assert undone(Agreement(8, 0.5, 4), before).endswith("10 % before; 4 top-1 predictions differ, 3 before")
+    assert undone(Agreement(8, 0.5, 4), Agreement(8, 0.1, None)).endswith("4 top-1 predictions differ, 0 before")
 
 
 @pytest.mark.parametrize(

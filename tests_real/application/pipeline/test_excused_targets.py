@@ -101,7 +101,7 @@ def test_ordinary_inputs_show_a_calibration_on_too_small_ones(
     for verb in ("compare", "localize"):
         assert main([verb, str(ours), str(theirs), "-o", str(tmp_path / verb)]) == int(told)
         shown = " ".join("".join(capsys.readouterr()).split())
-        assert "drawn from -1 to 1: give real ones (--data) to see whether it was calibrated on enough" in shown
+        assert "drawn from -1 to 1: try your own data, to see whether the calibration data was sufficient" in shown
         assert ("undecided" in shown, "tensors clip" in shown) == (told, told), shown
 
 

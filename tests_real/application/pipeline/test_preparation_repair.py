@@ -67,7 +67,7 @@ def test_a_wrong_recipe_alone_is_repaired_without_a_copy_of_the_model(
     shown = capsys.readouterr().out
     assert "fixed by another preprocessing: 1 fault found, 0 left" in shown
     assert "no model was written: the converted file stays as it is; preprocess its inputs" in shown
-    assert "photos are prepared otherwise" in shown
+    assert "the preprocessing of photos is changed" in shown
     (edit,) = document["edits"]
     assert "(x / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225] instead of x / 127.5 - 1" in edit
     names = {path.name for path in (room / "out").iterdir()}
@@ -114,7 +114,7 @@ def test_a_recipe_that_operators_cannot_say_stays_one(room: Path, capsys: pytest
     assert document is not None
     assert document["model"] is None
     assert document["recipe"] is not None
-    assert "cut or scaled otherwise" in document["not_baked"]
+    assert "cropped or resized in another way" in document["not_baked"]
     assert "the preprocessing couldn't be built into the model" in capsys.readouterr().out
 
 

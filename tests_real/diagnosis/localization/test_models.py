@@ -110,7 +110,7 @@ def test_torchscript_is_looked_into_through_onnx(tmp_path: Path) -> None:
     script = small.model_of("torch", tmp_path / "net.pt", inputs=(small.TensorSpec("image", shape, "float32"),))
     result = compared(script, small.model_of("onnx", tmp_path / "net.onnx"), tmp_path)
     assert_clean(result, 6)
-    assert any(note.startswith("net.pt is analysed through ONNX") for note in result.notes)
+    assert any(note.startswith("the layers of net.pt are read by way of ONNX") for note in result.notes)
 
 
 WRITERS = {"torch": torch_file, "keras": keras_file, "tensorflow": tensorflow_file, "tflite": tflite_file}

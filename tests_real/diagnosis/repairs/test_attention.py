@@ -104,7 +104,7 @@ def check_rotary(result: RepairResult, right: str) -> None:
     """Both rotations are named as what they are, and repaired by the features' order alone."""
     other = {"halves": "neighbours", "neighbours": "halves"}[right]
     words = {"halves": "halves of the features", "neighbours": "interleaved pairs"}
-    rule = f"rotary positions turn {words[other]} in the target, {words[right]} in the source"
+    rule = f"rotary position embeddings turn {words[other]} in the converted model, {words[right]} in the original"
     (found,) = (item for item in result.before.rules if item.words.startswith("rotary"))
     assert (found.kind, found.words, len(found.layers), found.among) == (Kind.STRUCTURE, rule, 2, 0)
     assert result.before.faults[0].evidence[0].startswith(rule)
@@ -134,7 +134,11 @@ def test_rotary_positions_in_the_other_form_of_attention_in_pieces(tmp_path: Pat
     source = original(fused=False, rotated="halves")
     target = exported(Encoder(fused=False, rotated="neighbours", right="halves"), tmp_path / "target", "torchscript")
     result = repaired(source, target, tmp_path)
-    assert result.before.faults[0].evidence[0].startswith("rotary positions turn interleaved pairs in the target")
+    assert (
+        result.before.faults[0]
+        .evidence[0]
+        .startswith("rotary position embeddings turn interleaved pairs in the converted model")
+    )
     assert result.after.verdict is Verdict.EQUIVALENT
     assert len(result.edits) == 2
     assert all(effect.startswith("Gather is put behind") for effect in result.edits)

@@ -206,7 +206,7 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, unwritten: None, monk
     build = compiled.built(model, tmp_path / "build", "O3")
     found = repaired(model, build, tmp_path / "out")
     assert (found.edits, found.model, found.patch, found.mended) == ((), None, None, False)
-    wanted = "undone: outputs differ by 2.0e-01 on other samples, 1.0e-01 before; 3 answers differ, 1 before"
+    wanted = "undone: outputs differ by 20 % on unseen samples, 10 % before; 3 top-1 predictions differ, 1 before"
     assert found.effects[-1] == wanted
     assert found.unseen_after == found.unseen_before
     assert not list((tmp_path / "out").iterdir())
@@ -328,7 +328,7 @@ def test_a_build_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["repair", str(build), "--apply", patch, "-o", str(tmp_path / "kept")]) == 0
     other = main(["repair", model.path, str(out / "repaired"), "--apply", patch, "-o", str(tmp_path / "other")])
     assert other == 2
-    assert "the patch is for a build whose build.json has the sha256" in capsys.readouterr().err
+    assert "the patch is for another build: its build.json has the sha256" in capsys.readouterr().err
     assert (
         main(["repair", model.path, str(out / "repaired"), "-q", "--samples", "12", "-o", str(tmp_path / "no")]) == 0
     )

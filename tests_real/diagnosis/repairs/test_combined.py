@@ -76,7 +76,7 @@ def test_attributes_and_an_operator_too_many(tmp_path: Path) -> None:
     assert sorted(result.edits) == sorted(
         words
         for place in range(BLOCKS)
-        for words in (f"`conv{place}` has pads (1, 1, 1, 1)", f"`pad{place}` is taken out")
+        for words in (f"`conv{place}` has pads (1, 1, 1, 1)", f"`pad{place}` is removed")
     )
 
 

@@ -150,7 +150,7 @@ def test_asked_to_end_after_an_edit_it_gives_that_one_verified(
     result = repair_models(right, wrong, tmp_path / "out", _OPTIONS, Journal(journal))
     assert result.interrupted
     assert (len(result.before.faults), len(result.after.faults)) == (2, 1)
-    assert result.edits == ("the weight of `scores` is the source's",)
+    assert result.edits == ("the weight of `scores` is taken from the original",)
     assert result.model is not None
     assert halfway, "the candidate with one edit was looked into"
     again = apply_patch(*read_patch(tmp_path / "out" / PATCH), wrong.model, tmp_path / "again")

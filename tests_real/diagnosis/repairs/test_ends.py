@@ -232,7 +232,7 @@ def test_an_output_that_the_source_has_not_is_left_out(wrong: bool, tmp_path: Pa
     assert not np.isfinite(result.unseen_before.error)
     assert result.before.verdict is Verdict.FAULTY
     assert result.mended
-    assert "the output 1 is given no more" in result.edits
+    assert "the output 1 is removed" in result.edits
     assert len(result.edits) == (2 if wrong else 1)
     assert result.model is not None
     names = [[spec.name for spec in framework("onnx").describe(model).outputs] for model in (source, result.model)]

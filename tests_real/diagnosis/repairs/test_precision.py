@@ -249,7 +249,7 @@ def test_only_the_layer_whose_bits_cannot_be_repaired_gets_real_numbers(
     onnx.save(proto, tmp_path / "wrong.onnx")
     result, edits = repaired(made, model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)
     assert [type(edit) for edit in edits] == [ComputeInFloat]
-    assert "no change of its integers fixes it" in result.edits[0]
+    assert "no change of its quantization repairs it" in result.edits[0]
     left = [node.op_type for node in onnx.load(tmp_path / "out" / "repaired.onnx").graph.node]
     assert left.count("QLinearConv") == 2
     assert result.storage is not None

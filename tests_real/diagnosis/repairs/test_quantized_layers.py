@@ -41,8 +41,8 @@ def answers(path: Path) -> np.ndarray:
 def test_a_right_one_is_right(right: tuple[Model, Model], tmp_path: Path) -> None:
     found = localize_models(*(subject(model, tmp_path) for model in right), tmp_path / "at", _OPTIONS)
     assert (found.verdict, found.faults) == (Verdict.QUANTIZED, ())
-    assert "of the answers changed" in found.reason
-    assert "few bits are taken for wanted" in found.reason
+    assert "of the top-1 predictions changed" in found.reason
+    assert "quantization is taken as intended" in found.reason
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -56,7 +56,7 @@ IN_PLACE: dict[str, tuple[str, dict[str, Any], Change, str]] = {
         "LSTM", {"both": True}, exchanged_directions, "the numbers of both directions are exchanged",
     ),
     "scaled": ("GRU", {}, scaled(1, 1.1), "the recurrent weights are scaled by 1.1"),
-    "disturbed": ("LSTM", {}, noisy, "as if disturbed by noise"),
+    "disturbed": ("LSTM", {}, noisy, "as if random noise were added"),
 }  # fmt: skip
 _SLOWER = (
     "gates of a GRU that resets before",
@@ -114,5 +114,5 @@ def test_a_weight_in_eight_bits_of_a_loop_gets_scales_of_its_own(tmp_path: Path)
     assert "the recurrent weights" in result.before.faults[0].evidence[0]
     assert result.after.verdict is Verdict.QUANTIZED
     (edit,) = result.edits
-    assert edit.endswith("is the source's, with scales of its own")
+    assert edit.endswith("is taken from the original, and quantized with scales of its own")
     assert result.after.output_error < result.before.output_error / 2

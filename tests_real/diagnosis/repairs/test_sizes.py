@@ -44,7 +44,7 @@ def test_it_gets_its_sources_sizes(kind: str, tmp_path: Path) -> None:
     assert result.mended
     assert result.before.faults == found.faults
     assert len(result.edits) == 1
-    assert "declared with the source's sizes" in result.edits[0]
+    assert "declared with the original's sizes" in result.edits[0]
     assert result.unseen_before.samples == 0
     assert result.unseen_after.error < 1e-6
     assert result.model is not None

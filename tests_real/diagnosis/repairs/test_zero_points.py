@@ -124,7 +124,7 @@ def test_a_range_that_stands_for_a_relu_begins_at_zero(
 ) -> None:
     result = _repaired(made, _all_of(made[form], tmp_path, of, 40), tmp_path)
     words = [text for fault in result.before.faults for text in fault.evidence]
-    assert any("stands for a ReLU, and begins at -" in text for text in words), words
+    assert any("stands for a ReLU, but begins at -" in text for text in words), words
     _assert_same(made[form], result, but="c_")  # of what's pooled behind one of them, nothing is cut off
 
 
@@ -134,7 +134,7 @@ def test_a_weight_gets_the_zero_point_that_its_integers_have(
 ) -> None:
     result = _repaired(made, _all_of(made[form], tmp_path, "w1_zero_point", 5), tmp_path)
     (fault,) = result.before.faults
-    assert "are shifted by -5 of their steps: as by another zero point" in fault.evidence[0]
+    assert "are shifted by -5 quantization steps, as by another zero point" in fault.evidence[0]
     _assert_same(made[form], result)
 
 
@@ -156,7 +156,7 @@ def test_values_beyond_one_end_get_the_same_steps_elsewhere(made: dict[str, Mode
     file.save(tmp_path / "wrong.tflite")
     result = _repaired(made, model_of("tflite", tmp_path / "wrong.tflite"), tmp_path)
     words = [text for fault in result.before.faults for text in fault.evidence]
-    assert any("a range that lies elsewhere, as by another zero point" in text for text in words), words
+    assert any("a shifted range, as by another zero point" in text for text in words), words
     repaired = EditedTfliteFile(tmp_path / "out" / "repaired.tflite")
     assert repaired.scales(index) == before
     assert abs(int(repaired.tensors[index].quantization.zeroPoint[0]) - zero) <= 3, "calibrated on these samples"

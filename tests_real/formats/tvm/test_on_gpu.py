@@ -46,7 +46,7 @@ def test_a_build_is_made_and_looked_into(net: Path, tmp_path: Path, capsys: pyte
     assert json.loads((built / "build.json").read_text())["options"]["target"] == _TARGET
     capsys.readouterr()
     assert main(["localize", str(net), str(built), "-q", "--samples", "3"]) == 0, capsys.readouterr()
-    assert "every layer that was compared is within its noise floor" in capsys.readouterr().out
+    assert "every layer that was compared is within rounding error" in capsys.readouterr().out
     assert main(["repair", str(net), str(built), "-q", "-o", str(tmp_path / "fixed")]) == 0, capsys.readouterr()
 
 

@@ -176,7 +176,7 @@ def _in_a_row(end: str, feeding: Feeding, wrong: Set[str]) -> frozenset[str]:
 
 
 def _between(first: str, end: str, feeding: Feeding, among: Sequence[str]) -> frozenset[str]:
-    """The first one, and what lies on a way from it to the end."""
+    """The nodes on ways from the first one to the end."""
     behind = {first}
     for name in among:
         if not behind.isdisjoint(feeding.get(name, ())):
@@ -191,7 +191,7 @@ def _between(first: str, end: str, feeding: Feeding, among: Sequence[str]) -> fr
 def _apart(
     ahead: Sequence[tuple[str, frozenset[str]]],
 ) -> tuple[list[tuple[str, frozenset[str]]], list[tuple[str, frozenset[str]]]]:
-    """Those that can be tried together, none having dropped what another one is judged by; and the others."""
+    """Tensor pairs that can be tried together, as none drops a boundary that another needs; and the others."""
     group, rest = [], []
     ends: set[str] = set()
     gone: set[str] = set()
@@ -212,7 +212,7 @@ def _right_without(
     dropped: Set[str],
     isolated: Isolated,
 ) -> dict[str, frozenset[str]]:
-    """The ends that come out right without what lies before them, and that."""
+    """Ends of segments that are right without the tensor pairs before them, and these pairs."""
     gone = set(dropped).union(*(between for _, between in group))
     rest = [pair for pair in pairs if pair.target not in gone]
     ends = {end for end, _ in group}

@@ -115,7 +115,7 @@ def _tried(
 
 
 def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
-    """No tensor of the target twice: neighbours may have moved to the same one."""
+    """Drop duplicate assignments: neighbours may have moved to the same tensor of the target."""
     return list({pair.target: pair for pair in reversed(pairs)}.values())[::-1]
 
 

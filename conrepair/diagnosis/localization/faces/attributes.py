@@ -75,7 +75,7 @@ def _told(source: Step, target: Step, *, native: bool) -> list[dict[str, Attribu
 
 
 def attribute_differences(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator[AttributeDifference]:
-    """What differs.
+    """The attributes that differ.
 
     Args:
         source: A step of the source.
@@ -108,7 +108,7 @@ def attribute_differences(source: Step, target: Step, layouts: Mapping[int, Layo
 
 
 def _whole(name: str, ours: Attribute, theirs: Attribute) -> str:
-    return f"{name} {_shown(theirs)} in the target, {_shown(ours)} in the source"
+    return f"{name} {_shown(theirs)} in the converted model, {_shown(ours)} in the original"
 
 
 def _each(name: str, ours: Attribute, theirs: Attribute) -> str:
@@ -116,12 +116,12 @@ def _each(name: str, ours: Attribute, theirs: Attribute) -> str:
     if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours) == len(theirs) > 1:
         entries: list[tuple[Attribute, Attribute]] = list(zip(ours, theirs, strict=True))
         places = [place for place, (one, two) in enumerate(entries) if not _equal(one, two)]
-        more = f", and so in {len(places)} of {len(ours)} places" if len(places) > 1 else ""
+        more = f" (and others: {len(places)} of {len(ours)} differ)" if len(places) > 1 else ""
         return _whole(f"{name}[{places[0]}]", ours[places[0]], theirs[places[0]]) + more
     if isinstance(ours, tuple) and isinstance(theirs, tuple) and max(len(ours), len(theirs)) > _LONG:
-        return f"{len(theirs)} {name} in the target, {len(ours)} in the source"
+        return f"{len(theirs)} {name} in the converted model, {len(ours)} in the original"
     one, two = ("not given" if value is None else _shown(value) for value in (theirs, ours))
-    return f"{name} {one} in the target, {two} in the source"
+    return f"{name} {one} in the converted model, {two} in the original"
 
 
 def _moved(value: Attribute, source: Step, target: Step, layouts: Mapping[int, Layout]) -> Attribute:

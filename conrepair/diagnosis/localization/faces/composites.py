@@ -35,7 +35,7 @@ def _group_findings(region: Region) -> Iterator[Finding]:
     if len(counts) != 1 or groups in counts:
         return
     node, _, count = theirs[0]
-    rule = f"normalizes {count} groups of each sample in the target, {groups} in the source"
+    rule = f"normalizes {count} groups of each sample in the converted model, {groups} in the original"
     words = f"`{norm.layer}` {rule}"
     yield Finding(Kind.HYPERPARAMETERS, words, (norm.layer,), (node.layer, *region.target.layers), rule=rule)
 
@@ -64,7 +64,7 @@ def _groups(node: Node, shape: tuple[int, ...]) -> int | None:
 
 
 def composite_findings(region: Region, known: Sequence[Finding]) -> list[Finding]:
-    """What differs within the pieces of a composite.
+    """Differences within the operators that a composite is written as.
 
     Args:
         region: Guilty.
@@ -98,11 +98,14 @@ def _change_findings(region: Region) -> Iterator[Finding]:
         yield replace(extra_finding(change.nodes, region), source_layers=region.source.layers)
         return
     node, other, whole = change.nodes[-1], change.other, region.source.nodes[-1].layer
-    then = f"the pieces would compute what `{whole}` does"
+    then = f"these layers would compute what `{whole}` of the original does"
     if change.is_missing:
         words = f"{other.native} is missing behind `{node.layer}`: with it, {then}"
     elif change.number:
-        words = f"`{node.layer}` has {number_of(node):g}, where `{whole}` has {change.number} {number_of(other):g}"
+        words = (
+            f"`{node.layer}` has {number_of(node):g}, `{whole}` of the original has {change.number} "
+            f"{number_of(other):g}"
+        )
     elif name := change.attribute:
         given, right = (str(item.attributes[name]).replace(",)", ")") for item in (node, other))
         words = f"`{node.layer}` has {name} {given}: with {right}, {then}"
@@ -123,7 +126,7 @@ def _numbers(region: Region) -> list[Finding]:
     if not weighted[1]:
         return []
     source, target = map(tuple, weighted)
-    words = f"the operators from `{target[0]}` on have other numbers than the source, as many of each size"
+    words = f"constants of the operators from `{target[0]}` on differ from the original's, with the same shapes"
     return [Finding(Kind.PARAMETERS, words, source or region.source.layers, target, f"in {target[0]}", weight=0.5)]
 
 
@@ -135,7 +138,7 @@ def _unexplained(region: Region, known: Sequence[Finding]) -> list[Finding]:
     if not composites or not certain:
         return []
     pieces = region.target.layers
-    words = f"`{composites[0]}` is written as {len(pieces)} layers in the target, and isn't computed by them"
+    words = f"the converted model has {len(pieces)} layers for `{composites[0]}`, which compute something else"
     target = (*certain[0].target_layers, *pieces)
     said = replace(certain[0], words=words, source_layers=tuple(composites), target_layers=target, weight=0.5)
     return [said, *wiring_findings(region)]

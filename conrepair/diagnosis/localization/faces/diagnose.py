@@ -29,10 +29,11 @@ from conrepair.diagnosis.localization.faces.sizing import mask_findings, size_fi
 from conrepair.diagnosis.localization.faces.steps.steps import MOVES
 from conrepair.diagnosis.localization.judge.judgement import Judged
 from conrepair.diagnosis.localization.numbers import naming
-from conrepair.diagnosis.localization.result import OPERAND, LocatedFault
+from conrepair.diagnosis.localization.result import MEASURED, OPERAND, LocatedFault
 from conrepair.ground.graph.kinds import OF_INPUTS, Kind
 from conrepair.ground.graph.layer_graph import Array, Node
 from conrepair.ground.runtime.plugins import Registry
+from conrepair.ground.runtime.words import percent
 
 DIAGNOSES: Registry[Callable[[Region], Iterable[Finding]]] = Registry(
     "diagnoses",
@@ -52,7 +53,7 @@ _ENOUGH = 1 << 18  # numbers that show how values are related
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What's wrong in a region, or one of the things that are.
+    """A fault of a region, of which it may have several.
 
     Attributes:
         fault: For a report.
@@ -109,7 +110,7 @@ def _apart(findings: Sequence[Finding], region: Region) -> list[list[Finding]]:
 
 
 def _is_lost_function(finding: Finding, region: Region, missing: Sequence[Node]) -> bool:
-    """Whether an activation, or a pooling, is in the source only, and isn't gone with a branch that it's of."""
+    """Whether an activation or pooling is missing in the target, without the branch that it belongs to."""
     lost = [node for node in missing if node.layer in finding.source_layers]
     functions = all(not node.parameters and node.op not in MOVES for node in lost)
     return bool(lost) and functions and not any(_is_of_lost_branch(node, region, missing) for node in lost)
@@ -136,7 +137,7 @@ def _told(name: str, region: Region) -> list[Finding]:
 
 
 def _certain(region: Region) -> list[Finding]:
-    """What differs for certain; the likeliest difference where none does."""
+    """The findings that are certain; the likeliest one where none is."""
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
     proven = [finding for name in DIAGNOSES for finding in _told(name, region)]
     if not proven and not any(crossed_findings(region)):
@@ -167,12 +168,13 @@ def _diagnosis(certain: Sequence[Finding], region: Region, judged: Judged, *, se
     if seen is not None:
         evidence.append(f"the result is {seen[1]}")
     evidence.append(
-        f"introduced relative error {judged.introduced:.2g}, floor {judged.floor:.1g}; "
-        f"in the full run {judged.full:.2g}"
+        f"{MEASURED}: {percent(judged.introduced)} (rounding error: {percent(judged.floor)}); error in the full run: "
+        f"{percent(judged.full)}"
     )
     if judged.effect is not None:
         evidence.append(
-            f"what reads it takes away what hides the error: through it outputs differ by {judged.effect:.2g}"
+            f"large values hide this error, until layers behind take them away: it changes the outputs by "
+            f"{percent(judged.effect)}"
         )
     layers = _ordered([name for item in certain for name in item.target_layers], region.target)
     fault = LocatedFault(
@@ -221,7 +223,8 @@ def _exchanged(region: Region) -> list[Finding]:
         return []
     given = region.partners.get(region.target.end)
     words = (
-        f"output `{region.target.end}` gives what the source has as `{given or 'nothing'}`, not `{region.source.end}`"
+        f"output `{region.target.end}` gives the value of `{given or 'no output'}` of the original, not of "
+        f"`{region.source.end}`"
     )
     sides = (_ordered([], region.source), _ordered([], region.target))
     return [Finding(Kind.STRUCTURE, words, *sides, "outputs")]

@@ -66,7 +66,7 @@ _PORTIONING = {"Gather", "Slice", "Split"}
 _BIAS_LOST = "a bias is lost"  # the rule, whether there's none or one of zeros, and of whatever
 _FACTORS = {"alpha", "beta"}
 _BROADCAST = {"operand", "slope"}
-_SCALING = {"Mul": "a factor", "Div": "a divisor"}
+_SCALING = {"Mul": "multiplied", "Div": "divided"}
 _BOUNDS = {"Max": "lower bound", "Min": "upper bound"}
 
 
@@ -99,7 +99,7 @@ def pairings_of(source: Side, target: Side) -> Iterator[Sequence[tuple[Step | No
 
 
 def readings_of(region: Region) -> list[RegionReading]:
-    """The sides as they are written, and fused more and more; the shortest explanation first."""
+    """Readings of both graphs, as written and fused more and more; that with the fewest differences first."""
     found = [
         RegionReading(tuple(pairs), tuple(_compare(pairs, region)))
         for pairs in pairings_of(region.source, region.target)
@@ -108,7 +108,7 @@ def readings_of(region: Region) -> list[RegionReading]:
 
 
 def static_findings(region: Region) -> list[Finding]:
-    """Compare the sides; the shortest explanation is the right one.
+    """Compare both graphs; the reading with the fewest differences is the right one.
 
     Returns:
         Differences, the likeliest first.
@@ -203,28 +203,28 @@ def layouts_of(region: Region) -> Mapping[int, Layout]:
 
 
 def _extra(step: Step, region: Region) -> Finding:
-    what = f"{called(step)} `{step.layer}` is in the target, and not in the source"
+    what = f"{called(step)} `{step.layer}` is only in the converted model"
     kind, words = kind_of_extra(step, region)
     cuts = filter(None, map(region.partners.get, step.inputs))
     around = (*map(region.source.graph.layer_of, cuts), *_neighbours(region.source))
-    weight, rule = _weight(step, extra=True), f"{called(step)} is in the target, and not in the source{words}"
+    weight, rule = _weight(step, extra=True), f"{called(step)} is only in the converted model{words}"
     return Finding(kind, f"{what}{words}", around, step.layers, f"extra {step.layer}", weight, rule)
 
 
 def _missing(step: Step, region: Region) -> Finding:
-    what = f"{called(step)} `{step.layer}` is in the source, and not in the target"
+    what = f"{called(step)} `{step.layer}` of the original is missing in the converted model"
     kind = Kind.INPUT if step.op == "Transpose" and region.starts_at_input else Kind.GRAPH
     if step.op in {"Transpose", "Gather", "Reshape"} and not region.starts_at_input:
         kind = Kind.STRUCTURE
-    rule = f"{called(step)} is in the source, and not in the target"
+    rule = f"{called(step)} is missing in the converted model"
     factor = step.parameters.get("operand")
     if step.op in _SCALING and factor is not None and factor.shape in {(), (1,)}:
-        what = f"{what}: {_SCALING[step.op]} of {factor.numpy().reshape(-1)[0]:.6g}"
+        what = f"{what}: values aren't {_SCALING[step.op]} by {factor.numpy().reshape(-1)[0]:.6g}"
     if bias_lost_before(step, region):
         kind, what = Kind.PARAMETERS, f"{what}: the layer before it has no bias, or one of zeros"
         rule = _BIAS_LOST
     if (lost := lost_preparation(step, region.source.graph)) is not None:
-        what, rule = lost, f"the inputs aren't prepared as the source's are by {called(step)}"
+        what, rule = lost, f"the preprocessing of the inputs by {called(step)} is missing"
     theirs = {source: target for target, source in region.partners.items()}
     cuts = [theirs[name] for name in step.inputs if name in theirs]
     before = map(region.target.graph.layer_of, cuts)
@@ -277,12 +277,12 @@ def kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
         return Kind.STRUCTURE, ": values are laid out in another order"
     at_output = region.target.end in region.target.graph.outputs
     if step.op in {"Gather", "Slice", "Concat", "Pad"} and at_output and not region.source.nodes:
-        return Kind.STRUCTURE, ": the answers are in other places"
+        return Kind.STRUCTURE, ": outputs are at other indices"
     if step.op in _CLAMPS and any(_is_clamped(region.partners.get(name), region) for name in step.inputs):
-        return Kind.HYPERPARAMETERS, ": behind the same bounds, others"
+        return Kind.HYPERPARAMETERS, ": values are clipped once more, at other bounds"
     graph = region.target.graph
     if step.op in _PREPARING and before_weights(step, graph) and feeds_weights(step, graph):
-        return Kind.PREPROCESSING, ": the input is prepared in another way"
+        return Kind.PREPROCESSING, ": the input is preprocessed in another way"
     low, high = step.attributes.get("min"), step.attributes.get("max")
     if step.op == "Clip" and isinstance(low, float) and isinstance(high, float) and low < 0 < high:
         return Kind.PRECISION, f": values saturate at {low:g} and {high:g}"
@@ -304,12 +304,13 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], region: Reg
             return
         kind = Kind.HYPERPARAMETERS if {source.op, target.op} <= {"Clip"} else Kind.GRAPH
         theirs, ours = called(target), f"{called(source)}{_only(source, target)}"
-        words, rule = f"{two} is {theirs} in the target, {one} is {ours} in the source", f"{ours} became {theirs}"
+        words, rule = f"{two} is {theirs}, {one} of the original is {ours}", f"{ours} became {theirs}"
         yield Finding(kind, words, *where, rule=rule)
         return
     if source.op == "Function" and source.values is not None and target.values is not None:
         if not same_function(source.values, target.values):
-            words, rule = f"{two} computes another function than {one}", f"{called(source)} computes another function"
+            words = f"{two} computes another function than {one} of the original"
+            rule = f"{called(source)} computes another function"
             yield Finding(Kind.GRAPH, words, *where, rule=rule)
         return
     yield from attributes
@@ -352,8 +353,8 @@ def _broadcast_elsewhere(ours: Parameter, theirs: Parameter, region: Region) -> 
     along = lies_along(ours.shape), lies_along(theirs.shape)
     if along[0] == along[1] or math.prod(ours.shape) != math.prod(theirs.shape):
         return None
-    words = "of shape {} in the target, {} in the source, which lies along axis {} and not {}"
-    told = words.format(list(theirs.shape), list(ours.shape), *(", ".join(map(str, axes)) for axes in along))
+    words = "of shape {} in the converted model, {} in the original: it lies along axis {}, not {}"
+    told = words.format(list(theirs.shape), list(ours.shape), *(", ".join(map(str, axes)) for axes in along[::-1]))
     return ParameterDifference(Kind.PARAMETERS, told, 1.0)
 
 
@@ -362,7 +363,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
     where = (source.layers, target.layers)
     if source.op == target.op == "Where" and _chooses_otherwise(source, target):
         # By which condition or by its opposite is a matter of writing.
-        words = "chooses where its condition holds what the source does where it doesn't"
+        words = "has the condition inverted: its branches are exchanged"
         rule = f"{called(target)} {words}"
         yield Finding(Kind.GRAPH, f"`{target.layer}` {words}", *where, weight=naming.WRITTEN, rule=rule)
         return
@@ -378,7 +379,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
                 continue
             if any(node.sizes for node in (target if theirs is None else source).nodes):
                 continue  # there it's computed from sizes
-            side = "the source" if theirs is None else "the target"
+            side = "the original" if theirs is None else "the converted model"
             named = f" ({held.name})" if held.name else ""
             if held.shape in {(), (1,)} and held.dtype != "object":
                 named += f" of {held.numpy().reshape(-1)[0]:.6g}"
@@ -400,12 +401,12 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             yield Finding(Kind.HYPERPARAMETERS, f"`{target.layer}` has {written}", *where, rule=rule)
             continue
         if role == "bias" and difference.words.startswith("negated") and (taken := _taken_away(source, target)):
-            words = f"`{taken.layer}` takes away what the source adds"
+            words = f"`{taken.layer}` subtracts the bias that the original adds"
             layers = (taken.layer, *target.layers)
             yield Finding(Kind.GRAPH, words, source.layers, layers, f"at {target.layer}")
             continue
         if lacks_normalization(source, target, graph):
-            words = f"no normalization lies behind `{target.layer}`, as it does behind other {called(target)} layers"
+            words = f"no normalization follows `{target.layer}`, as it follows other {called(target)} layers"
             yield Finding(Kind.GRAPH, words, *where)
             return
         lost = lost_statistics(source, target, graph)
@@ -428,8 +429,8 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
         difference = _as_it_is(difference, ours, theirs, role)
         if difference.disturbed and (other := region.source.graph.holder(theirs.numpy())):
             back = graph.holder(ours.numpy())
-            words = f", and its own are in `{back}`: they're exchanged" if back else ""
-            difference = replace(difference, words=f"what the source has for `{other}`{words}", disturbed=False)
+            words = f", and those of this layer are in `{back}`: they're exchanged" if back else ""
+            difference = replace(difference, words=f"those of `{other}` of the original{words}", disturbed=False)
         told = difference.relative > 1e-4 and not hide_alike(ours.numpy(), theirs.numpy())
         weight = 1.0 if told else naming.WRITTEN
         rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"
@@ -461,7 +462,7 @@ def _as_it_is(
     """What a difference is of: one number, or a mask, isn't scaled or rounded."""
     one, two = source.numpy(), target.numpy()
     if one.size == two.size == 1 and {one.dtype.kind, two.dtype.kind} <= set("fiu"):
-        words = f"{two.reshape(-1)[0]:.6g} in the target, {one.reshape(-1)[0]:.6g} in the source"
+        words = f"{two.reshape(-1)[0]:.6g} in the converted model, {one.reshape(-1)[0]:.6g} in the original"
         return replace(difference, kind=Kind.PARAMETERS, words=words)
     of_mask = mask_words(one, two) if role.startswith(("operand", "condition")) else None
     return difference if of_mask is None else replace(difference, kind=Kind.PARAMETERS, words=of_mask)
@@ -494,7 +495,9 @@ def _written(source: Step, target: Step, difference: ParameterDifference) -> str
         and ours[name] != theirs[name]
         and (scaled if name in _FACTORS else difference.words.startswith("transposed"))
     ]
-    return ", ".join(f"{name} {theirs[name]} in the target, {ours[name]} in the source" for name in differing)
+    return ", ".join(
+        f"{name} {theirs[name]} in the converted model, {ours[name]} in the original" for name in differing
+    )
 
 
 def _only(source: Step, target: Step) -> str:

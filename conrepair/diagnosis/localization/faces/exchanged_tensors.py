@@ -72,7 +72,7 @@ def _is_right(region: Region, fed: Callable[[str], Array], end: str, uncut: Coll
 
 
 def exchange_findings(region: Region) -> Iterator[Finding]:
-    """The exchange that fixes a piece, in words."""
+    """The finding of an exchange of tensors that fixes a segment."""
     exchange = fixing_exchange(region)
     if exchange is None:
         return
@@ -86,10 +86,10 @@ def exchange_findings(region: Region) -> Iterator[Finding]:
         _names([node for node in exchange.readers if name in node.inputs]) for name in (exchange.one, exchange.two)
     ]
     if readers[0] == readers[1]:
-        where = f"{readers[0]} reads `{exchange.one}` and `{exchange.two}` in each other's place"
+        where = f"{readers[0]} reads `{exchange.one}` and `{exchange.two}` in the wrong order"
     else:
         where = f"{readers[0]} reads `{exchange.one}` in place of `{exchange.two}`, which {readers[1]} reads"
-    words = f"{what} are exchanged: {where}; the other way round, the result is the source's"
+    words = f"{what} are exchanged: {where}; with that undone, the result is the original's"
     at_input = all(name in region.target.graph.inputs for name in (exchange.one, exchange.two))
     layers = tuple(node.layer for node in exchange.readers)
     yield Finding(
@@ -121,7 +121,7 @@ def _names(nodes: Sequence[Node]) -> str:
 
 
 def exchanged_layer_findings(region: Region) -> Iterator[Finding]:
-    """The exchange that fixes what reads both, in words."""
+    """The finding of an exchange of two layers' weights that fixes the layer that reads both."""
     exchange = exchanged_layers(region)
     if exchange is None:
         return
@@ -130,8 +130,8 @@ def exchanged_layer_findings(region: Region) -> Iterator[Finding]:
     partners = (region.partners.get(name, region.source.end) for name in (exchange.two, exchange.one))
     sources = [region.source.graph.producers.get(name) for name in partners]
     words = (
-        f"the weights of `{layers[0]}` and `{layers[1]}` are exchanged: with each result in the other's place, "
-        "what reads both is the source's"
+        f"the weights of `{layers[0]}` and `{layers[1]}` are exchanged: with their results exchanged, too, the layer "
+        "that reads both gives the original's result"
     )
     ours = tuple(node.layer for node in sources if node is not None)
     rule = "the weights of two layers are exchanged"
@@ -194,7 +194,7 @@ def _ends(region: Region, names: Sequence[str], behind: Sequence[Node]) -> list[
 
 
 def crossed_findings(region: Region) -> Iterator[Finding]:
-    """Such products, in words."""
+    """The findings of products whose operands are exchanged."""
     for product, source in crossed_products(region):
         words, rule = (f"the operands of {name} are exchanged" for name in (f"`{product.layer}`", product.native))
         if _gives_scores(product, region.target.graph):
@@ -205,7 +205,7 @@ def crossed_findings(region: Region) -> Iterator[Finding]:
 
 
 def crossed_products(region: Region) -> Iterator[tuple[Node, Node | None]]:
-    """Such products of the target, just in front of a piece, each with the source's."""
+    """Products of matrices in front of a segment of the target, each with that of the source."""
     for turned in region.target.begins:
         layout, products = (
             region.layouts.get(turned),

@@ -33,11 +33,11 @@ def lost_preparation(step: Step, graph: LayerGraph) -> str | None:
         return None
     lost = []
     if np.abs(mean).max() > naming.SINGLE:
-        lost.append(f"the mean {_listed(mean)} isn't taken away from the inputs")
+        lost.append(f"the mean {_listed(mean)} isn't subtracted from the inputs")
     if np.abs(deviation - 1).max() > naming.SINGLE:
         lost.append(f"{'they' if lost else 'the inputs'} aren't divided by {_listed(deviation)}")
     layers = " and ".join(f"`{name}`" for name in step.layers[::-1])
-    return f"{' and '.join(lost)}, as by {layers} in the source" if lost else None
+    return f"{' and '.join(lost)}, as by {layers} in the original" if lost else None
 
 
 def prepared_in_weights(pairs: Paired, graph: LayerGraph) -> str | None:
@@ -61,7 +61,7 @@ def prepared_in_weights(pairs: Paired, graph: LayerGraph) -> str | None:
                 return None
             right, held = ours.numpy().astype(np.float64), theirs.numpy().astype(np.float64)
             factor = float(np.vdot(right, held) / np.vdot(right, right))
-            told = f"have a factor of {factor:.3g} in them: inputs are divided by {1 / factor:.4g}"
+            told = f"contain a factor of {factor:.3g}, as if inputs were divided by {1 / factor:.4g}"
             return f"the weights of `{two.layer}` {told}"
     return None
 

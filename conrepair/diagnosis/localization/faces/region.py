@@ -1,4 +1,4 @@
-"""A piece of the source and the piece of the target that should compute the same, and what differs between them."""
+"""A segment of the source, the segment of the target that should compute the same, and how they differ."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _unknown(tensor: str) -> None:
 
 @dataclass(frozen=True)
 class Region:
-    """What lies between cuts, on both sides.
+    """A segment between boundaries, of both networks.
 
     Attributes:
         source: Of the network that is right.
@@ -201,7 +201,7 @@ def region_of(
 
 @dataclass(frozen=True)
 class Finding:
-    """A difference.
+    """A difference between two segments.
 
     Attributes:
         kind: Of fault.

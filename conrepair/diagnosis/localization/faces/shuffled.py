@@ -77,7 +77,7 @@ def origin_findings(region: Region) -> Iterator[Finding]:
         moves = moves[: next(settled, None)] or [node]  # back to the first that's known to be in the source's order
         chain = [other.layer for other in moves]
         other = region.source.graph.producers.get(region.partners.get(node.outputs[0], partner))
-        words = f"`{chain[-1]}` gives what the source has, its axes in another order ({layout})"
+        words = f"`{chain[-1]}` gives the original's values with axes in another order ({layout})"
         ours = region.source.layers if other is None else (other.layer, *region.source.layers)
         yield Finding(
             Kind.STRUCTURE,
@@ -120,8 +120,8 @@ def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region)
             moved = moved_by(changed, places, region.target.graph)
             right += [order] if moved is not None and np.array_equal(moved, wanted) else []
         if right and tuple(range(len(perm))) not in right:  # or else it's one too many
-            words = f"`{node.layer}` has perm {list(perm)}, and {list(right[0])} would give the source's order"
-            rule = f"{node.native} has another perm than gives the source's order"
+            words = f"`{node.layer}` has perm {list(perm)}; {list(right[0])} would give the original's order"
+            rule = f"{node.native} has the wrong perm"
             yield Finding(Kind.HYPERPARAMETERS, words, region.source.layers, (node.layer,), rule=rule)
 
 
@@ -136,15 +136,15 @@ def _undone(node: Node, places: Array) -> Array | None:
 def _finding(stage: _Moved, ours: Sequence[_Moved], region: Region) -> Finding:
     last, shape = stage.nodes[-1], stage.places.shape
     others = [other.places.shape for other in ours if other.places.ndim == len(shape) and other.places.shape != shape]
-    sizes = f" ({list(shape)}, where the source has {list(others[0])})" if others else ""
+    sizes = f" ({list(shape)}, in the original {list(others[0])})" if others else ""
     layers = tuple(node.layer for node in reversed(stage.nodes))
-    words = f"`{last.layer}` lays values out in another order{sizes}: no transposition gives what the source has"
-    rule = f"{last.native} lays values out in another order"
+    words = f"`{last.layer}` reshapes values in another order{sizes}: no Transpose gives the original's values"
+    rule = f"{last.native} reshapes values in another order"
     return Finding(Kind.STRUCTURE, words, region.source.layers, layers, rule=rule)
 
 
 def _read(region: Region) -> Iterator[tuple[str, list[_Moved], list[_Moved]]]:
-    """What the target reads, with the moves behind it on the source's side and on its own."""
+    """Tensors that the target reads, with the transpositions and reshapes behind them in both networks."""
     for name in region.target.begins:
         partner, layout = region.partners.get(name), region.layouts.get(name)
         if partner is not None and layout is not None and 0 < np.prod(layout.source) <= _MOST_VALUES:

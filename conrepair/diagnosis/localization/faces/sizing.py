@@ -28,9 +28,9 @@ def size_findings(region: Region) -> Iterator[Finding]:
         differing = _differing(one, two)
         if differing is not None:
             first, second = (node.layer for node in differing)
-            words = f"`{second}` gives `{two.layer}` other sizes than `{first}` does in the source"
+            words = f"`{second}` gives `{two.layer}` another shape than `{first}` does in the original"
             if second == two.layer:
-                words = f"`{two.layer}` has other sizes than `{first}` computes in the source"
+                words = f"`{two.layer}` has another shape than `{first}` computes in the original"
             yield Finding(Kind.STRUCTURE, words, (first, one.layer), (second, two.layer))
     yield from _broadcast_elsewhere(region)
 
@@ -50,8 +50,8 @@ def _broadcast_elsewhere(region: Region) -> Iterator[Finding]:
         one, two = region.source.graph.tensors[ours.outputs[0]], region.target.graph.tensors[theirs.outputs[0]]
         if one.shape and two.shape and lies_along(one.shape) == lies_along(two.shape):
             made = region.target.graph.layer_of(name)
-            sizes = f"of shape {list(layout.target)}, {list(layout.source)} in the source"
-            words = f"`{theirs.layer}` reads `{made}` {sizes}: it's repeated along other axes"
+            sizes = f"of shape {list(layout.target)}, {list(layout.source)} in the original"
+            words = f"`{theirs.layer}` reads `{made}` {sizes}: it's broadcast along other axes"
             yield Finding(Kind.STRUCTURE, words, (ours.layer,), (theirs.layer, made))
 
 
@@ -62,12 +62,15 @@ def mask_findings(region: Region) -> Iterator[Finding]:
         for place in one.sizes.keys() & two.sizes.keys():
             for first, second in _differences(_negated(one.sizes[place]), _negated(two.sizes[place])):
                 if first.op == second.op:
-                    words = f"{second.op} `{second.layer}`, which `{two.layer}` depends on, has other numbers than"
+                    words = (
+                        f"constants of {second.op} `{second.layer}`, on which `{two.layer}` depends, "
+                        "differ from those of"
+                    )
                     sides = (first.layer, one.layer), (second.layer, two.layer)
                     kind = Kind.PARAMETERS if first.parameters else Kind.HYPERPARAMETERS
                     cause = f"at {second.layer}"
-                    rule = f"{second.native} that masks are computed with has other numbers"
-                    found[cause] = Finding(kind, f"{words} `{first.layer}` in the source", *sides, cause, rule=rule)
+                    rule = f"constants of {second.native} for masks differ"
+                    found[cause] = Finding(kind, f"{words} `{first.layer}` in the original", *sides, cause, rule=rule)
     yield from found.values()
 
 

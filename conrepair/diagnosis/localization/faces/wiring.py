@@ -10,7 +10,7 @@ from conrepair.ground.graph.operators import COMMUTATIVE
 
 
 def wiring_findings(region: Region) -> Iterator[Finding]:
-    """What differs in the cuts that both sides read, or in the order that they are read in."""
+    """Differences in the tensors that both segments read, or in their order."""
     if not region.target.nodes or not region.source.nodes:
         return
     ours = list(region.source.begins)
@@ -26,19 +26,19 @@ def wiring_findings(region: Region) -> Iterator[Finding]:
         _reader_layers(region.target, added) or region.target.layers,
     )
     if lost and added and set(lost) <= inputs:
-        words = f"reads {added} where the source reads {lost}"
+        words = f"reads {added} where the original reads {lost}"
         yield Finding(Kind.INPUT, f"`{names[1][0]}` {words}: the inputs are exchanged", *names, "inputs")
     elif lost or added:
         reader = names[1][0]
         if lost and added:
-            words = f"`{reader}` reads {added} in the target, where the source reads {lost}"
-            cause, weight, rule = f"other {lost}", 0.7, "reads another tensor than the source's"
+            words = f"`{reader}` reads {added} in the converted model, {lost} in the original"
+            cause, weight, rule = f"other {lost}", 0.7, "reads another tensor than in the original"
         elif lost:
-            words = f"{lost} isn't read by `{reader}` in the target: a branch is missing"
-            cause, weight, rule = f"lost {lost}", 0.7, "doesn't read a tensor that the source's does"
+            words = f"{lost} isn't read by `{reader}` in the converted model: a branch is missing"
+            cause, weight, rule = f"lost {lost}", 0.7, "doesn't read a tensor that it reads in the original"
         else:
-            words = f"{added} is read by `{reader}` in the target only"
-            cause, weight, rule = f"added {added}", 0.5, "reads a tensor that the source's doesn't"
+            words = f"{added} is read by `{reader}` in the converted model only"
+            cause, weight, rule = f"added {added}", 0.5, "reads a tensor that it doesn't read in the original"
         yield Finding(Kind.GRAPH, words, *names, cause, weight, _rule(region.target, reader, rule))
 
 

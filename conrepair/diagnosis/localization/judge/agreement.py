@@ -31,7 +31,7 @@ class AnswerPairs:
     """What both networks answer, batch by batch."""
 
     def __init__(self, reference: Reference, target: Network, options: Options, computes_in: str) -> None:
-        """Nothing is known yet.
+        """Begin without measurements.
 
         Args:
             reference: The network that is right.
@@ -77,7 +77,7 @@ class AnswerPairs:
         self._measured = self._reference.measured(self._feeds, tried(self.computes_in))
 
     def compared(self, changed: Mapping[str, Array] | None = None) -> ComparedOutputs:
-        """Judge what was taken.
+        """Judge the outputs of the batches that were taken.
 
         Args:
             changed: Tensors of the target for the first batch, among them its outputs, that are judged in place of

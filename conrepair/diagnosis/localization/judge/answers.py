@@ -24,6 +24,7 @@ from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, Node
 from conrepair.ground.metrics.probabilities import softmax
 from conrepair.ground.metrics.spread import error_of_spread
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.answers import as_scores
 
 _misfit = functools.partial(LocatedFault.of_error, Kind.STRUCTURE)
@@ -35,7 +36,7 @@ _Float64 = npt.NDArray[np.float64]
 
 
 def explain_final_activation(reference: Array, candidate: Array) -> str | None:
-    """Find out whether the answers differ by a softmax, log-softmax or sigmoid.
+    """Find out whether outputs differ by a softmax, log-softmax or sigmoid.
 
     Args:
         reference: The source's answers, [N, ..., C].
@@ -59,12 +60,12 @@ def explain_final_activation(reference: Array, candidate: Array) -> str | None:
         return None
     again = side == "added" and name != "log-softmax" and _has_gone_through(name, source)
     if again:
-        what = f"the target applies {name} to answers that have gone through it already"
+        what = f"the converted model applies {name} twice to its outputs"
     elif side == "added":
-        what = f"the target applies {name} to its answers, the source doesn't"
+        what = f"the converted model applies {name} to its outputs, the original doesn't"
     else:
-        what = f"the source applies {name} to its answers, the target doesn't"
-    return f"{what}: relative error {before:.2g} -> {error:.2g} on {len(source)} samples"
+        what = f"the original applies {name} to its outputs, the converted model doesn't"
+    return f"{what}; with that undone, the relative error falls from {percent(before)} to {percent(error)}"
 
 
 def _has_gone_through(name: str, values: _Float64) -> bool:
@@ -173,10 +174,13 @@ def misfits(source: Network, target: Network, alignment: Alignment, answers: Seq
     lost = set(ours).difference(one for one, _ in known) if len(theirs) < len(ours) else set()
     extra = set(theirs).difference(two for _, two in known) if len(theirs) > len(ours) else set()
     for name in filter(lost.__contains__, ours):
-        words = f"the target has {len(theirs)} of the source's {len(ours)} outputs: nothing stands for `{name}`"
+        words = f"the converted model lacks the output `{name}`: it has {len(theirs)}, the original {len(ours)}"
         faults.append(_misfit((ours[name], _layers(source, cuts[0], ours[name])), ("", ()), [words]))
     for name in filter(extra.__contains__, theirs):
-        words = f"the target's output `{name}` is extra: the source has {len(ours)}, the target {len(theirs)}"
+        words = (
+            f"the converted model's output `{name}` has no counterpart: it has {len(theirs)}, the "
+            f"original {len(ours)}"
+        )
         fault = _misfit(("", ()), (theirs[name], _layers(target, cuts[1], theirs[name])), [words])
         faults.append(replace(fault, full_run_error=0.0))  # what both give is compared by itself
     return faults
@@ -210,10 +214,10 @@ def with_changed_face(
             found[own] = replace(found[own], evidence=(*found[own].evidence, words))
             continue
         layers = [_layers(source, cuts[0], ours), _layers(target, cuts[1], theirs)]
-        for place, (one, other) in enumerate((("source", "target"), ("target", "source"))):
+        for place, whose in enumerate(("original", "converted model")):
             if moved := _moves(sides[place], tensors[output][place], sides[1 - place], tensors[output][1 - place]):
                 names = ", ".join(f"{node.op} `{node.layer}`" for node in moved)
-                words = f"{names} is in the {one}, and not in the {other}: {words}"
+                words = f"{names} is only in the {whose}: {words}"
                 layers[place] = tuple(dict.fromkeys([*(node.layer for node in moved), *layers[place]]))
         found.append(replace(_misfit((ours, layers[0]), (theirs, layers[1]), [words]), full_run_error=0.0))
     return found
@@ -231,7 +235,7 @@ def _of_another_size(
     source: Network, target: Network, cuts: tuple[list[str], list[str]], answer: Answer
 ) -> LocatedFault:
     computed = answer.computed
-    shapes = f"output `{answer.target}` is {list(computed.shape)}, the source's `{answer.source}` "
+    shapes = f"output `{answer.target}` is {list(computed.shape)}, the original's `{answer.source}` "
     words = [f"{shapes}{list(answer.expected.shape)}"]
     scores = as_scores(answer.expected), as_scores(computed)
     error = math.inf

@@ -21,6 +21,7 @@ from conrepair.ground.canonical.pieces import Cut, Pieces, Proven
 from conrepair.ground.canonical.views import channels_first, channels_last
 from conrepair.ground.graph.layer_graph import LayerGraph
 from conrepair.ground.graph.operators import OPERATORS
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 _NOTHING = np.zeros(0)  # computed
@@ -44,11 +45,11 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     whole = pieces.proven([cut_of(pair) for pair in inputs], [cut_of(pair) for pair in outputs])
     count = len({node.layer for node in target.graph.nodes})
     if len(outputs) == len(target.output_names) == len(source.output_names) and all(whole.ends):
-        same = f"are equal but for rounding (by {whole.rounding:.1e} at most)" if whole.rounding else "are all equal"
+        same = f"are equal up to rounding ({percent(whole.rounding)} at most)" if whole.rounding else "are all equal"
         sizes = ", ".join(str(list(pair.layout.source)) for pair in inputs)
         reason = (
-            f"proven by the files: all {count} layers compute the same in real numbers for inputs of {sizes}, and "
-            f"parameters {same}"
+            f"proven by comparing the files: all {count} layers compute the same for inputs of {sizes}, up to "
+            f"rounding errors, and parameters {same}"
         )
         return Localization(verdict=Verdict.EQUIVALENT, reason=reason)
     pairs = [*inputs, *_inner(graphs, whole)]
@@ -68,15 +69,17 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     named = [layer for layer in dict.fromkeys(node.layer for node in target.graph.nodes) if layer in unproven]
     words = ", ".join(named[:_MOST_NAMED]) + (", ..." if len(named) > _MOST_NAMED else "")
     reasons = (
-        [f"the files don't prove that {len(named)} of {count} layers compute the same ({words})"] if named else []
+        [f"can't tell from the files whether {len(named)} of {count} layers compute the same ({words})"]
+        if named
+        else []
     )
     reasons += [
-        f"only the {role} has the output `{name}`"
-        for role, network in (("source", source), ("target", target))
+        f"only the {whose} has the output `{name}`"
+        for role, whose, network in (("source", "original", source), ("target", "converted model", target))
         for name, tensor in network.output_names.items()
         if tensor not in {getattr(pair, role) for pair in outputs}
     ]
-    reason = ", and ".join(reasons) or "the files don't prove that the outputs are the same"
+    reason = ", and ".join(reasons) or "can't tell from the files whether the outputs are the same"
     return Localization(verdict=Verdict.UNDECIDED, reason=reason, faults=tuple(faults.values()))
 
 

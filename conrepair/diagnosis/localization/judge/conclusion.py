@@ -19,6 +19,7 @@ from conrepair.ground.data.declared_sizes import Sizes, resized_inputs, sizes_in
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import LayerGraph, Node
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.compare import ComparedOutputs
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -67,7 +68,7 @@ def _together(written: Set[str], rule: str) -> str:
     return rule
 
 
-_WITHIN = "every layer that was compared is within its noise floor"
+_WITHIN = "every layer that was compared is within rounding error"
 _NAMED = 3  # layers that are named in a sentence
 
 
@@ -82,13 +83,13 @@ def concluded(
     beyond: str = "",
     excused: str = "",
 ) -> tuple[Verdict, str]:
-    """Conclude.
+    """Find the verdict and its reason.
 
     That no layer is at fault is no proof: it's said that a target is right only where its outputs are, by the same
     function that judges them everywhere. Else nothing is decided.
 
     Args:
-        faults: The guiltiest first.
+        faults: The largest first.
         rules: Those of them that are alike.
         compared: The outputs of all batches that ran as a whole.
         explained: Where the outputs' error comes from, if that was asked.
@@ -98,26 +99,27 @@ def concluded(
         excused: In words, which layers don't count, as outputs are within a tolerance that was chosen.
     """
     if excused:
-        return Verdict.EQUIVALENT, f"outputs are within the tolerance that was chosen; not counted: {excused}"
+        return Verdict.EQUIVALENT, f"outputs are within the tolerance that you chose; not counted: {excused}"
     if faults:
         return Verdict.FAULTY, fault_words(faults, rules)
     if beyond:
         return Verdict.UNDECIDED, (
-            f"inputs are drawn, which calibration may not have met, and no layer is at fault but for values that its "
-            f"range doesn't hold: {beyond}. Give real ones (--data) to see whether it was calibrated on enough"
+            "the only layers that are off clip values outside of their calibrated range, and random inputs may "
+            f"give such values: {beyond}. Try your own data, to see whether the calibration data was sufficient"
         )
     if compared.differs:
         return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
     if compared.verdict is Verdict.EQUIVALENT:
-        return Verdict.EQUIVALENT, f"{_WITHIN}, outputs differ by {worst:.1e}"
+        return Verdict.EQUIVALENT, f"{_WITHIN}, outputs differ by {percent(worst)}"
     if not coverage.is_enough:
-        return Verdict.UNDECIDED, f"no layer is at fault, yet most tell nothing: {_not_compared(coverage)}"
+        return (
+            Verdict.UNDECIDED,
+            f"no faulty layer was found, but most couldn't be compared: {_not_compared(coverage)}",
+        )
     if compared.verdict is Verdict.QUANTIZED:
-        words = f"outputs differ by {worst:.1e}, every layer by no more than its bit width explains"
-        return Verdict.QUANTIZED, f"{words}{_changed(compared)}; few bits are taken for wanted"
-    return compared.verdict, (
-        f"accumulated rounding, no single culprit: {_WITHIN}, and of the outputs the {compared.reason}"
-    )
+        words = f"outputs differ by {percent(worst)}, every layer by no more than its quantization step allows"
+        return Verdict.QUANTIZED, f"{words}{_changed(compared)}; quantization is taken as intended"
+    return compared.verdict, f"accumulated rounding errors, no faulty layer: {_WITHIN}; outputs: {compared.reason}"
 
 
 def localization(
@@ -137,7 +139,7 @@ def localization(
         target: The network that can be cut, whose layers are counted.
         known: Its tensors that values are fed at.
         judged: All cuts.
-        faults: The guiltiest first.
+        faults: The largest first.
         compared: The outputs of all batches that ran as a whole.
         options: As they were used.
         measured: Tensors of the side in question that have a cut, or that it's fed at.
@@ -171,20 +173,20 @@ def localization(
 
 
 def _changed(compared: ComparedOutputs) -> str:
-    """Which share of the answers changed."""
+    """Which share of the top-1 predictions changed."""
     answers = [output.answers for output in compared.outputs if output.answers is not None]
     if not answers:
         return ""
     most = max(answers, key=lambda item: item.top1_differs / item.samples)
     share = most.top1_differs / most.samples
-    return f"; {share:.0%} of the answers changed ({most.top1_differs} of {most.samples})"
+    return f"; {percent(share)} of the top-1 predictions changed ({most.top1_differs} of {most.samples})"
 
 
 def fault_words(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
     """Why a target is faulty, in a sentence.
 
     Args:
-        faults: The guiltiest first; at least one.
+        faults: The largest first; at least one.
         rules: Those of them that are alike.
     """
     if rules:
@@ -192,28 +194,33 @@ def fault_words(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
         known = {rule.words for rule in rules}
         alone = sum(any(words not in known for words, _ in fault.differences or (("", ""),)) for fault in faults)
         words = [f"{most.text} (`{most.layers[0]}` and others)", *(rule.text for rule in others)]
-        return "; ".join([*words, *([f"and {alone} more"] if alone > 0 else [])])
+        more = f"and {alone} more fault{'s' * (alone > 1)}"
+        return "; ".join([*words, *([more] if alone > 0 else [])])
     first = faults[0]
     where = f"`{(first.target_layers or first.source_layers or ('?',))[0]}`"
-    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    more = f", and {len(faults) - 1} more faults" if len(faults) > 2 else ", and 1 more fault" * (len(faults) - 1)
     if first.kind == Kind.STRUCTURE and math.isinf(first.introduced_error):
         return f"{where}: {first.evidence[0]}{more}"
     if any(words in CLIPPING for words, _ in first.differences):
         return f"{first.words}{more}"
     if first.noise_floor < first.introduced_error < math.inf:
-        return f"{where} introduces a relative error of {first.introduced_error:.2g}{more}"
+        return f"{where} adds an error of {percent(first.introduced_error)} itself{more}"
     return f"{where}: {first.words}{more}"
 
 
 def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: Coverage) -> str:
     undecided = compared.verdict is Verdict.UNDECIDED
-    told = "nothing can be told from the outputs" if undecided else "yet the outputs are wrong"
-    words = [f"no layer introduces more than rounding explains, and {told}: {compared.reason}"]
+    told = "and the outputs don't tell" if undecided else "but the outputs are wrong"
+    words = [f"no layer adds more than rounding error, {told}: {compared.reason}"]
     if explained is not None and explained.by_rounding:
         cuts = ", ".join(f"`{name}`" for name in explained.by_rounding[:_NAMED])
-        words.append(f"rounding at {cuts} does as much to them: these inputs can't tell it from a fault")
+        words.append(
+            f"rounding errors at {cuts} change the outputs as much: try other inputs, to tell them from a fault"
+        )
     elif explained is not None and not explained.before.differs:
-        words.append("on the first batch they are right: others are, where it shows")
+        words.append(
+            "outputs of the first batch, whose layers were compared, are right: the difference is in later ones"
+        )
     if coverage.unseen:
         words.append(_not_compared(coverage))
     return "; ".join(words)
@@ -222,7 +229,7 @@ def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: 
 def _not_compared(coverage: Coverage) -> str:
     names = ", ".join(f"`{name}`" for name in coverage.unseen[:_NAMED])
     count = coverage.all_nodes - coverage.nodes
-    return f"{count} of {coverage.all_nodes} operators weren't compared, {names} among them"
+    return f"{count} of {coverage.all_nodes} operators weren't compared, such as {names}"
 
 
 def coverage_of(graph: LayerGraph, known: Set[str], judged: Sequence[Judged], explained: float | None) -> Coverage:
@@ -254,7 +261,7 @@ def _size(node: Node) -> int:
 def of_other_sizes(
     source: Sequence[TensorSpec], inputs: Sequence[TensorSpec], wanted: Sizes, options: Options
 ) -> Localization:
-    """What is said of a target whose inputs are of other sizes than its source's.
+    """The result for a target whose inputs are of other sizes than its source's.
 
     Args:
         source: The source's inputs.

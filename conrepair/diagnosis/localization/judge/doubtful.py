@@ -1,4 +1,4 @@
-"""Quantized pieces whose error the bits could explain, and whose layers differ in what they don't."""
+"""Quantized segments whose error quantization could make, while their layers differ in an attribute or weight."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from conrepair.verdicts.truth.judging import beside, is_sharp
 
 @dataclass(frozen=True)
 class Judged:
-    """A cut and what is said of it.
+    """The verdict on the segment in front of a boundary.
 
     Attributes:
         cut: The measurement.
@@ -51,7 +51,7 @@ class Judged:
 
     @property
     def tells(self) -> bool:
-        """Whether it says anything of what computes it: that it's guilty, or that it's right.
+        """Whether the comparison says anything of its segment: that it's faulty, or that it's right.
 
         A few times what a large error is taken for is half noise: what passes with one may be a fault as well, unless
         the rounding of its weights explains it.
@@ -71,7 +71,7 @@ class Judged:
 def judge_cut(
     cut: Cut, *, operators: int, precision: str, margin: float, quantization: float = 0.0, weights: float = 0.0
 ) -> Judged:
-    """Judge a cut.
+    """Judge the segment in front of a boundary.
 
     The floor is the largest of: what the result changes by when what's read changes in its last places, what it
     differs by in another arithmetic, and a few units in the last place for each operator. Where the full run gives

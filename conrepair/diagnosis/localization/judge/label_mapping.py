@@ -11,6 +11,7 @@ import scipy
 
 from conrepair.diagnosis.localization.numbers import judging
 from conrepair.ground.metrics.spread import error_of_spread
+from conrepair.ground.runtime.words import percent
 
 Array = npt.NDArray[Any]
 
@@ -44,8 +45,8 @@ def explain_label_shift(reference: Array, candidate: Array) -> tuple[str, float]
     side = "after" if shift > 0 else "before"
     counts = f"{candidate.shape[1]} classes against {reference.shape[1]}: " if not circular else ""
     evidence = (
-        f"{counts}class k of the source is {abs(shift)} {side} k in the target: relative error {before:.2g} -> "
-        f"{error:.2g} on {len(reference)} samples"
+        f"{counts}class k of the original is {abs(shift)} {side} k in the converted model; with classes in that "
+        f"order, the relative error falls from {percent(before)} to {percent(error)}"
     )
     return evidence, before
 
@@ -75,8 +76,8 @@ def explain_class_permutation(reference: Array, candidate: Array) -> str | None:
     moved = np.flatnonzero(order != np.arange(len(order)))
     examples = ", ".join(f"{place} is at {order[place]}" for place in moved[:_SHOWN])
     return (
-        f"{len(moved)} of {len(order)} classes stand elsewhere ({examples}): relative error {before:.2g} -> "
-        f"{error:.2g} on {len(reference)} samples, {unseen:.2g} on those that the order was not found by"
+        f"{len(moved)} of {len(order)} classes are at another index ({examples}); with that undone, the relative "
+        f"error falls from {percent(before)} to {percent(error)}, on unseen samples to {percent(unseen)}"
     )
 
 

@@ -31,15 +31,16 @@ from conrepair.ground.graph.layer_graph import Array, LayerGraph
 from conrepair.ground.graph.operators import NORMALIZATIONS, family
 from conrepair.ground.metrics.running_error import relative_l2
 from conrepair.ground.runtime.errors import InferenceError
+from conrepair.ground.runtime.words import percent
 
-_OTHER_SIGN = "is much larger, of the other sign"
+_OTHER_SIGN = "is much larger, with the other sign"
 _SIZES = {"is much larger": (16.0, 64.0), _OTHER_SIGN: (-16.0, -64.0), "is much smaller": (1 / 256, 1e-3)}
 """Other values: so many times those that were seen, or further, to that root mean square: beyond any usual bound, and
 where an epsilon counts."""
 
-_MET = "is a number that operators compare with, or that is rounded"
+_MET = "is a number at which comparisons or roundings change"
 _TIES = (0.0, -1.5, 0.5, 1.0)  # where an operator turns from one side to the other
-_TURNED = "comes of masks the other way round"
+_TURNED = "comes from inverted masks"
 
 _MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
 _HALF = 0.5
@@ -53,7 +54,7 @@ _PASS_ON = {"Add", "Sub", "Relu", "Concat", *family("pooling"), *family("move")}
 
 @dataclass(frozen=True)
 class Latent:
-    """A piece that differs for values that no sample brings.
+    """A segment that differs for values that these inputs don't trigger.
 
     Attributes:
         fault: As it's diagnosed.
@@ -67,7 +68,7 @@ class Latent:
 def latent_faults(
     first: tuple[Activations, Activations], alignment: Alignment, judged: Sequence[Judged], folder: Path
 ) -> list[Latent]:
-    """Feed both networks' pieces other values, and see whether they still agree.
+    """Feed segments of both networks other values, and see whether they still agree.
 
     What a layer with weights gives is multiplied, the same on both sides; all else stays, as it may be that a target
     relies on it (that a softmax gives no negative numbers). Pieces that the files prove to compute alike can't
@@ -164,7 +165,7 @@ class _Pieces:
         return {item.cut.pair.target: item for item in judged if not item.guilty and item.cut.pair in known}
 
     def static(self, judged: Sequence[Judged], shown: Collection[str]) -> dict[str, Latent]:
-        """What has other parameters, and gives the same for whatever was tried."""
+        """Segments whose parameters differ, while their results are the same for all values that were tried."""
         # Where something is wrong, all behind it may lie otherwise for that, and numbers with it.
         found, is_right = {}, not any(item.guilty for item in judged)
         for name, item in self._innocent(judged).items():
@@ -180,7 +181,7 @@ class _Pieces:
         if not found:
             return {}
         self._right.compute([item.cut.pair.source for item in found.values()])
-        words = "files differ, and results don't on these inputs"
+        words = "the files differ, but the results don't on these inputs"
         tried = self._tried(found, self._right.__getitem__, self._right.__getitem__)
         return {item.cut.pair.target: latent(item, words) for item, _, latent in tried}
 
@@ -251,11 +252,11 @@ class _Pieces:
                 continue
             sides = expected[pair.source], pair.layout.to_source(array)
             error = relative_l2(*(_read(self._graphs[0], pair.source, np.asarray(side)) for side in sides))
-            # Not what a few large numbers hide: of values this large others become as small as rounding (SiLU's of
-            # -200).
+            # Differences below rounding error count nothing: beside values this large, others are as small as that
+            # (SiLU's of -200).
             if error > max(pairing.EQUAL, _MARGIN * item.floor):
                 judged = dataclasses.replace(item, introduced=error, guilty=True)
-                yield latent(judged, f"where what it reads {size}, results differ by {error:.2g}")
+                yield latent(judged, f"where its input {size}, results differ by {percent(error)}")
 
     def _tried(
         self, wanted: Mapping[str, Judged], fetch: Callable[[str], Array], expected: Callable[[str], Array]
@@ -275,7 +276,7 @@ class _Pieces:
             values = np.array(expected(pair.source)), pair.layout.to_source(np.array(array))
             region = region_of(self._graphs, self._alignment.cuts, pair, *values, fed, constants)
             fault = diagnose(region, item)
-            evidence = (fault.evidence[0], f"no sample shows it: {words}", *fault.evidence[1:])
+            evidence = (fault.evidence[0], f"not triggered by these inputs: {words}", *fault.evidence[1:])
             return Latent(dataclasses.replace(fault, evidence=evidence), Guilty(region, item))
 
         for name, array in isolated.attempt(fetch, self._given.feeds):

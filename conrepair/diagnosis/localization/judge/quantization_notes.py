@@ -12,7 +12,7 @@ from conrepair.diagnosis.localization.judge.quantization import ranges_of
 from conrepair.diagnosis.localization.judge.saturation import begins_at_zero
 from conrepair.diagnosis.localization.numbers import few_bits
 from conrepair.ground.graph.layer_graph import LayerGraph, Node, Parameter
-from conrepair.ground.runtime.words import shortened
+from conrepair.ground.runtime.words import percent, shortened
 
 _NAMED, _NAME = 3, 60
 
@@ -46,11 +46,11 @@ def quantization_notes(graph: LayerGraph, judged: Sequence[Judged]) -> tuple[str
     per_channel = [f"{_called(node)} ({gain:.1f} times)" for gain, node in sorted(gains, key=lambda item: -item[0])]
     biases = [words for node in graph.nodes if (words := _other_bias(node, graph))]
     found = (
-        ("ranges much wider than the values, three bits or more unused", wide),
-        ("one scale for the whole weight, where one for each channel would round less", per_channel),
-        ("ranges on both sides of zero for values that are never negative, half of them unused", signed),
+        ("quantization ranges much wider than the values, three bits or more unused", wide),
+        ("one scale for the whole weight, where a scale for each channel would give a smaller error", per_channel),
+        ("quantization ranges on both sides of zero for values that are never negative, half of them unused", signed),
         ("zero points above the lowest value for values that are never negative, some of them unused", above),
-        ("biases in other steps than their inputs' times their weights'", biases),
+        ("scales of biases that aren't the input's scale times the weight's", biases),
     )
     return (*_untold(graph, judged), *(f"{words}: {_listed(names)}" for words, names in found if names))
 
@@ -60,12 +60,12 @@ def _untold(graph: LayerGraph, judged: Sequence[Judged]) -> Iterator[str]:
     found = [item for item in judged if item.cut.tells and not item.tells]
     if found:
         made = [(graph.producers.get(item.cut.pair.target), item) for item in found]
-        names = [f"{_called(node)} ({item.introduced:.0%})" for node, item in made if node is not None]
+        names = [f"{_called(node)} ({percent(item.introduced)})" for node, item in made if node is not None]
         most = max(item.allowed for item in found)
-        layers = "1 layer tells" if len(found) == 1 else f"{len(found)} layers tell"
+        layers = "1 layer is" if len(found) == 1 else f"{len(found)} layers are"
         yield (
-            f"{layers} nothing, as quantization alone may explain an error of {most:.0%}: {_listed(names)}. Give "
-            "more inputs, or others (--data), or look at the scales there, and whether they're for such values"
+            f"can't tell whether {layers} right, as quantization alone may make an error of {percent(most)} there: "
+            f"{_listed(names)}. Try your own data, or more of it, or check the scales there"
         )
 
 

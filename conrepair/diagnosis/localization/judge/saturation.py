@@ -21,7 +21,7 @@ from conrepair.diagnosis.localization.judge.quantized_rules import (
 )
 from conrepair.diagnosis.localization.located import Guilty
 from conrepair.diagnosis.localization.numbers import judging
-from conrepair.diagnosis.localization.result import LocatedFault
+from conrepair.diagnosis.localization.result import MEASURED, LocatedFault
 from conrepair.diagnosis.localization.run.activations import Activations
 from conrepair.diagnosis.localization.run.pieces import Pieces
 from conrepair.ground.graph.input_ranges import Interval, intervals
@@ -29,9 +29,12 @@ from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.ground.graph.operators import QUANTIZING
 from conrepair.ground.metrics.running_error import relative_l2
+from conrepair.ground.runtime.words import percent
 
 _CUTTING = {"Relu", "Clip"} | QUANTIZING
-_NOT_SHOWN = "Libraries that compute float16 in float32 don't show it, devices with float16 arithmetic do"
+_NOT_SHOWN = (
+    "Libraries that compute float16 models in float32 don't show the fault; devices with float16 arithmetic do"
+)
 
 
 @dataclass(frozen=True)
@@ -67,10 +70,10 @@ class _Saturated:
     def words(self) -> str:
         """For a person, after its name."""
         (low, high), (least, most) = self.held, self.values
-        cut = "" if self.share is None else f", and {self.share:.0%} of them are cut off"
-        why = " by a range that lies elsewhere, as by another zero point" if self.shifted else ""
-        reach = f"the source's values there reach {least:.4g} to {most:.4g}{cut}"
-        return f"clips{why}: its range is {low:.4g} to {high:.4g}, {reach}"
+        cut = "" if self.share is None else f", and {percent(self.share)} of them are clipped"
+        why = " by a shifted range, as by another zero point" if self.shifted else ""
+        reach = f"the original's values there are {least:.4g} to {most:.4g}{cut}"
+        return f"clips{why}: its quantization range is {low:.4g} to {high:.4g}, {reach}"
 
 
 def is_small(held: Interval, low: float, high: float, beyond: float) -> bool:
@@ -182,8 +185,8 @@ def _overflowing(right: Activations, given: Activations) -> Iterator[LocatedFaul
         source, reach = right.network.graph.producers.get(name), ""
         if source is not None:
             right.compute([name])
-            reach = f", and the source's reach {np.nanmin(right[name]):.6g} to {np.nanmax(right[name]):.6g}"
-        words = f"`{layer}` overflows: {OVERFLOWS}{reach}; keep it in float32, between Casts. {_NOT_SHOWN}"
+            reach = f" (in the original they are {np.nanmin(right[name]):.6g} to {np.nanmax(right[name]):.6g})"
+        words = f"`{layer}` overflows: {OVERFLOWS}{reach}. Keep this layer in float32, between Casts. {_NOT_SHOWN}"
         ours = (name, (source.layer,)) if source else (right.network.graph.outputs[0], ())
         fault = LocatedFault.of_error(Kind.PRECISION, ours, (name, (layer,)), (words,), np.inf)
         yield replace(fault, differences=((OVERFLOWS, layer),))
@@ -224,7 +227,7 @@ def _is_infinite_anyway(node: Node, run: Activations) -> bool:
 
 
 def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tuple[list[LocatedFault], str]:
-    """Leave out what only says that drawn inputs aren't those of calibration.
+    """Ignore values clipped only as random inputs are outside of the calibrated range.
 
     They're drawn within the ranges that the files state, so an input that saturates contradicts its source. Tensors
     inside were calibrated on other inputs, which noise needn't be like: nothing tells a range that's too small, or
@@ -326,7 +329,7 @@ class _Clipping:
         ]
         faults = self.faults or of_ranges
         guiltiest = max(faults, key=lambda fault: fault.introduced_error)
-        introduced = (text for text in guiltiest.evidence if text.startswith("introduced"))
+        introduced = (text for text in guiltiest.evidence if text.startswith(MEASURED))
         return replace(
             guiltiest,
             kind=Kind.PRECISION,

@@ -57,7 +57,7 @@ def differing_steps(source: Side, target: Side) -> tuple[float, Paired]:
 
 
 def _guards_differ(*sides: Side) -> bool:
-    """Whether sides divide, or take a logarithm, as often as each other, and not as often of what can't be 0."""
+    """Whether segments divide or take logarithms equally often, but not equally often of values that can't be 0."""
     ours, theirs = (
         [
             _is_guarded(side.graph, node.inputs[-1])

@@ -17,6 +17,7 @@ from conrepair.ground.data.feeds import Feeds
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.metrics.tensors import relative_error
 from conrepair.ground.runtime.errors import InferenceError
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
 
 Array = npt.NDArray[Any]
@@ -56,7 +57,8 @@ def explain_output_order(
         return None
     partners |= moved
     listing = ", ".join(f"{name} is in {other}" for name, other in moved.items())
-    return partners, f"outputs are exchanged: {listing}; worst relative error {_number(before)} -> {error:.2g}"
+    words = f"outputs are exchanged: {listing}; with that undone, the largest relative error falls from"
+    return partners, f"{words} {_number(before)} to {percent(error)}"
 
 
 def explain_input_order(
@@ -93,8 +95,9 @@ def explain_input_order(
             break
     if best_error > judging.SAME_ANSWERS:
         return None
-    listing = ", ".join(f"{name} takes what {given} is given" for name, given in best.items() if name != given)
-    return best, f"inputs are exchanged: {listing}; relative error {_number(before)} -> {best_error:.2g}"
+    listing = ", ".join(f"{name} stands for {given} of the original" for name, given in best.items() if name != given)
+    words = f"inputs are exchanged: {listing}; with that undone, the relative error falls from"
+    return best, f"{words} {_number(before)} to {percent(best_error)}"
 
 
 def _trial_error(
@@ -169,4 +172,4 @@ def _error(reference: Array, candidate: Array) -> float:
 
 
 def _number(error: float) -> str:
-    return f"{error:.2g}" if math.isfinite(error) else "not comparable"
+    return percent(error) if math.isfinite(error) else "infinite"

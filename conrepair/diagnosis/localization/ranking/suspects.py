@@ -83,7 +83,7 @@ def suspicious_layers(
     """
     flags = _flags(source, target, alignment, tolerance)
     if flags is None:
-        shortage = "layers are not ranked: no output of the one model can be compared with one of the other."
+        shortage = "layers are not ranked: the models have no outputs that can be compared."
         return Suspiciousness((), (), 0, 0, settings, shortage)
     draws = draw_inputs(flags, settings)
     return rank_layers(_differences(source, target, alignment, draws.inputs), draws, settings)

@@ -13,7 +13,7 @@ _LEAST = 2  # of one input each nothing can be ranked
 
 @dataclass(frozen=True)
 class SuspicionSettings:
-    """How the statistics are made.
+    """Settings of the statistics that rank layers.
 
     Attributes:
         similar_sample: Inputs on which the models agree, in each repetition.
@@ -80,7 +80,7 @@ def draw_inputs(disagree: npt.NDArray[np.bool_], settings: SuspicionSettings) ->
         "disagree": (np.flatnonzero(disagree), settings.dissimilar_sample),
     }
     missing = [
-        f"they {verb} on {len(inputs)} inputs, {wanted} are needed"
+        f"the models {verb} on {len(inputs)} inputs, and {wanted} such inputs are needed"
         for verb, (inputs, wanted) in groups.items()
         if len(inputs) < wanted
     ]

@@ -184,7 +184,10 @@ def _comparable(group: Array) -> Array:
 
 
 def _untested(layer: LayerDifferences) -> LayerSuspicion:
-    reason = f"shapes differ: {list(layer.source_shape)} in the source, {list(layer.target_shape)} in the target"
+    reason = (
+        f"shapes differ: {list(layer.source_shape)} in the original, {list(layer.target_shape)} "
+        "in the converted model"
+    )
     return LayerSuspicion(layer.source_layer, layer.target_layer, (), (), layer.params_mean_diff, reason)
 
 

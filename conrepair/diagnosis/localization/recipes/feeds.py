@@ -39,7 +39,7 @@ class PhotoPixels:
 
     def __init__(self, photos: Sequence[Photo]) -> None:
         if not photos:
-            raise DataError("a search of recipes needs photos; give at least one.")
+            raise DataError("searching a recipe needs photos: give at least one.")
         self._photos = list(photos)
         self._pictures: dict[int, Image.Image] = {}
         self._resized: dict[tuple[int, SpatialRecipe], npt.NDArray[Any]] = {}
@@ -206,7 +206,7 @@ def _layout_of(spec: TensorSpec, start: Recipe) -> Layout:
     if layout == "NHWC":
         return "NHWC"
     raise DataError(
-        f"input {spec} doesn't take photos, or its layout can't be told; declare its layout, or that of the recipe."
+        f"input {spec} takes no photos, or its layout isn't known: declare its layout, or that of the recipe."
     )
 
 
@@ -258,7 +258,7 @@ class RecipeCandidate:
 
 @dataclass(frozen=True)
 class RecipeSearch:
-    """What came out of a search.
+    """The result of a search of recipes.
 
     Attributes:
         found: The first candidate explains the answers: its error is down to rounding; or it's another recipe than

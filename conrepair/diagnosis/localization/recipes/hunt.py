@@ -85,7 +85,7 @@ class RecipeHunt:
             self._try_geometry(1)
 
     def best(self, count: int) -> list[RecipeCandidate]:
-        """The best so far; of equal ones the first tried, which are nearer to the beginning."""
+        """The best recipes so far; of equal ones the first tried, which are nearer to the given recipe."""
         return sorted(self._tried.values(), key=lambda candidate: candidate.error)[:count]
 
     def worst_photo(self, candidate: RecipeCandidate) -> int:
@@ -115,7 +115,7 @@ class RecipeHunt:
         ]
 
     def _go_rounds(self) -> None:
-        """Rounds until the best stays the best."""
+        """Search in rounds until the best recipe stays the best."""
         for _ in range(_ROUNDS):
             before = self.best(1)
             self._go_round()
@@ -240,7 +240,7 @@ class AnswersJudge:
         self._expected = expected
 
     def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> tuple[float, float | None]:
-        """Measure answers.
+        """Measure the outputs that recipes lead to.
 
         Args:
             outputs: Of the target, photos first.
@@ -281,7 +281,7 @@ class AnswersJudge:
         expected = {name: array[list(photos)] for name, array in self._expected.items()}
         pairs, left = pair_outputs(expected, outputs)
         if not pairs:
-            raise DataError(f"the target's outputs can't be compared with the source's: {left[0]}.")
+            raise DataError(f"the converted model's outputs can't be compared with the original's: {left[0]}.")
         return [_alike(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
 
 

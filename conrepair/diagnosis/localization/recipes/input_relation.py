@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy
 
 from conrepair.diagnosis.localization.numbers import preparing
+from conrepair.ground.runtime.words import percent
 
 # The ways in which a captured array may have been turned into one of another shape.
 
@@ -40,7 +41,7 @@ class _Arranged:
 
     @property
     def words(self) -> list[str]:
-        """What was done, in words."""
+        """The steps that make one input from the other, in words."""
         steps = []
         if self.axes != tuple(range(len(self.axes))):
             steps.append(f"axes in the order {list(self.axes)}")
@@ -118,7 +119,7 @@ class InputRelation:
 
     @property
     def is_identity(self) -> bool:
-        """Whether the target gets what the source gets."""
+        """Whether both models get the same input."""
         return self.evidence == _IDENTITY
 
 
@@ -196,14 +197,15 @@ def _by_matrix(rows: _Float64, wanted: _Float64) -> _Fit:
     return None, np.asarray(np.linalg.lstsq(rows @ rows.T, rows @ wanted.T, rcond=None)[0].T, np.float64)
 
 
-_IDENTITY = "the target's input is the source's"
+_IDENTITY = "both models get the same input"
 
 
 def _relation(arranged: _Arranged, numbers: Numbers, spread: float) -> InputRelation:
     steps = [*arranged.words, *_in_words(numbers, spread)]
     evidence = _IDENTITY
     if steps:
-        evidence = f"the target's input is the source's: {'; '.join(steps)} (unexplained: {numbers.residual:.1g})"
+        evidence = f"the converted model's input is the original's, with {'; '.join(steps)}"
+        evidence += f" ({percent(numbers.residual)} differ beside)"
     return InputRelation(arranged, numbers, evidence)
 
 

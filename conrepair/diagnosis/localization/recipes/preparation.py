@@ -29,6 +29,7 @@ from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.metrics.running_error import relative_l2
 from conrepair.ground.runtime.errors import InferenceError
+from conrepair.ground.runtime.words import percent
 
 # How an input of the target differs from the source's, in words.
 
@@ -45,20 +46,21 @@ def _in_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
     relation = explain_inputs(expected, given, tolerance=preparing.EXPLAINED)
     if relation is not None and relation.is_identity:
         return Kind.PREPROCESSING, (
-            f"`{pair.target}` is fed with nearly what the source's `{pair.source}` is (relative L2 {error:.2g}): "
-            "constants rounded otherwise, or another decoder"
+            f"the input `{pair.target}` is nearly that of the original, `{pair.source}` (relative error "
+            f"{percent(error)}): constants are rounded in another way, or pictures are decoded by another library"
         )
     if relation is None:
         alike = correlation(expected, given)
-        likely = "; such numbers come from another way of resizing or cutting" if alike > preparing.PICTURE else ""
+        likely = ". Another way of resizing or cropping is likely" if alike > preparing.PICTURE else ""
         return Kind.PREPROCESSING, (
-            f"`{pair.target}` isn't fed with what the source's `{pair.source}` is (relative L2 {error:.2g}, "
-            f"correlation {alike:.2f}), and no formula makes the one from the other{likely}"
+            f"the input `{pair.target}` isn't that of the original, `{pair.source}` (relative error "
+            f"{percent(error)}, correlation {alike:.2f}), and no formula was found that makes one from the "
+            f"other{likely}"
         )
     kind = Kind.INPUT if relation.arranged.words else Kind.PREPROCESSING
     words = f"`{pair.target}`: {relation.evidence}"
     if np.array_equal(feeds[0][pair.source], feeds[1][pair.target]):
-        words = f"a Transpose is missing behind `{pair.target}`, which gets what the source gets, as it lies: {words}"
+        words = f"a Transpose is missing behind `{pair.target}`, which gets the original's input without it: {words}"
     return kind, words
 
 
@@ -148,8 +150,8 @@ def _decided(
     certain = with_sources <= pairing.EQUAL and with_own > preparing.BETTER * with_sources
     if not certain and not with_sources <= preparing.MAYBE * with_own:
         words = (
-            "the target is fed with other numbers than the source, and the layers behind are wrong with either: "
-            "whether the preparation is, too, can't be told ("
+            "the models get different inputs, and the first layers are wrong with either of them: can't tell whether "
+            "the preprocessing is wrong, too ("
         )
         better = found if _proven(found) >= _proven(own) else own
         return Prepared(better, (), tuple(words + _in_words(item.pair, feeds)[1] + ")" for item in different))
@@ -159,8 +161,8 @@ def _decided(
         pair = replace(item.pair, layout=layout_of.get(item.pair.target, item.pair.layout))
         kind, words = _in_words(pair, feeds)
         behind = (
-            f"the layers behind come out right (relative error {with_sources:.1g}) when fed with the source's input, "
-            f"and wrong ({with_own:.2g}) with their own"
+            f"fed with the original's input, the first layers are right (relative error {percent(with_sources)}); "
+            f"with the converted model's own they are wrong ({percent(with_own)})"
         )
         ours, theirs = ((name, (name,)) for name in (pair.source, pair.target))
         fault = LocatedFault.of_error(kind, ours, theirs, (words, behind), item.error)

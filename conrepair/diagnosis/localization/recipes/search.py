@@ -27,6 +27,7 @@ from conrepair.diagnosis.localization.recipes.hunt import AnswersJudge, RecipeHu
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import DataError
+from conrepair.ground.runtime.words import percent
 
 _COLOURS = {"rgb": "RGB", "bgr": "BGR", "grey": "grey"}
 
@@ -130,7 +131,7 @@ def search_recipes(
     """
     counts = {len(array) for array in expected.values()}
     if counts != {len(photos)}:
-        raise DataError(f"there are {len(photos)} photos, but the source's outputs are of {sorted(counts)}.")
+        raise DataError(f"there are {len(photos)} photos, but the original's outputs are of {sorted(counts)}.")
     feeds = PhotoFeeds(run_target, PhotoPixels(photos), target_input, start)
     everything = range(len(feeds.photos))
     beginning = start.for_size(*feeds.size)
@@ -140,8 +141,8 @@ def search_recipes(
         [right] = hunt.on([RecipeCandidate(own.for_size(*feeds.size))], everything)
         if right.error <= rounding:
             evidence = (
-                f"the source's own recipe is right for the target, too: {'; '.join(changes)}: relative error "
-                f"{before:.2g} -> {right.error:.2g} on {right.photos} photos"
+                f"the converted model needs the original's recipe: {'; '.join(changes)}; with it the relative error "
+                f"falls from {percent(before)} to {percent(right.error)} on {right.photos} photos"
             )
             given = RecipeCandidate(start, error=before, photos=right.photos)
             return RecipeSearch(True, (right,), given, changes, evidence, feeds.runs, complete=True)
@@ -181,18 +182,21 @@ def _verdict(
 
 def _evidence(found: bool, start: RecipeCandidate, ranked: list[RecipeCandidate], changes: tuple[str, ...]) -> str:
     best = ranked[0]
-    what = "; ".join(changes) + (" (numbers fitted to the answers)" if best.fitted else "")
+    what = "; ".join(changes) + (" (numbers fitted to the outputs)" if best.fitted else "")
     if not changes and not found:
-        return f"no recipe is better than the one given: {_figures(None, best)}"
+        return f"no recipe is better than the given one: {_figures(None, best)}"
     if not changes:
-        return f"the recipe as given is the best of {len(ranked)}: {_figures(None, best)}"
+        return f"the given recipe is the best of {len(ranked)}: {_figures(None, best)}"
     figures = f"{what}: {_figures(start, best)}"
     if found:
         return figures
     close = [item for item in ranked[1:] if item.error < preparing.CLEAR * best.error and item.photos == best.photos]
     if best.error <= preparing.CLEAR_ERROR and close:
-        return f"{figures}; but {len(close)} others come close, such as {_in_words(close[0])} ({close[0].error:.2g})"
-    return f"none of {len(ranked)} recipes explains the difference; the best is {figures}"
+        return (
+            f"{figures}; but {len(close)} others come close, such as {_in_words(close[0])} "
+            f"({percent(close[0].error)})"
+        )
+    return f"no recipe of {len(ranked)} makes the outputs the same; the best is {figures}"
 
 
 def _in_words(candidate: RecipeCandidate) -> str:
@@ -201,9 +205,9 @@ def _in_words(candidate: RecipeCandidate) -> str:
 
 
 def _figures(start: RecipeCandidate | None, best: RecipeCandidate) -> str:
-    before = "" if start is None else f"{start.error:.2g} -> "
-    text = f"relative error {before}{best.error:.2g} on {best.photos} photos"
+    before = "" if start is None else f"{percent(start.error)} -> "
+    text = f"relative error {before}{percent(best.error)} on {best.photos} photos"
     if best.agreement is not None:
-        before = "" if start is None or start.agreement is None else f"{start.agreement:.0%} -> "
-        text += f", same best class {before}{best.agreement:.0%}"
+        before = "" if start is None or start.agreement is None else f"{percent(start.agreement)} -> "
+        text += f", same top-1 prediction {before}{percent(best.agreement)}"
     return text

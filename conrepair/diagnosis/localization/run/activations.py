@@ -26,7 +26,7 @@ class Activations:
     """
 
     def __init__(self, network: Network, feeds: Mapping[str, Array], folder: Path) -> None:
-        """Nothing is computed yet.
+        """Begin without computed tensors.
 
         Args:
             network: To run.
@@ -43,7 +43,7 @@ class Activations:
         return self._shelf[name]
 
     def compute(self, names: Sequence[str], *, keep: bool = False) -> None:
-        """Compute what isn't there yet.
+        """Compute tensors that aren't kept yet.
 
         Args:
             names: Tensors.
@@ -95,7 +95,7 @@ class Isolation:
     def __init__(
         self, target: Network, pairs: Sequence[Pair], wanted: Sequence[str] | None = None, *, keep: bool = False
     ) -> None:
-        """Cut.
+        """Cut the network at boundaries.
 
         Args:
             target: The network.
@@ -139,7 +139,7 @@ class Isolation:
         return dict(Pieces.between(self._target, cuts, [tensor]).attempt(fetch)).get(tensor)
 
     def fed(self, source: Callable[[str], Array], feeds: Mapping[str, Array], name: str) -> Array:
-        """What a cut is fed with.
+        """The values that a boundary is fed with.
 
         Args:
             source: Gives the source's tensors.

@@ -1,4 +1,4 @@
-"""Run some pieces of a target alone: what a change does to them, without a look at all the rest."""
+"""Run some segments of a target alone, to evaluate a candidate edit without running the whole model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from conrepair.ground.metrics.running_error import RunningError
 def errors_alone(
     reference: Reference, target: Network, pairs: Sequence[Pair], ends: Sequence[Pair], batches: Iterable[Feeds]
 ) -> Mapping[str, RunningError]:
-    """What a target introduces at the end of some pieces.
+    """The errors that some segments of a target add.
 
     Args:
         reference: The network that is right.
@@ -41,7 +41,7 @@ def errors_alone(
 def kept_pieces(
     before: LayerGraph, after: LayerGraph, cuts: Sequence[Pair], ends: Sequence[Pair]
 ) -> tuple[list[Pair], list[Pair]] | None:
-    """The cuts and the ends of some pieces as a changed target has them, where the change lies in those pieces.
+    """The boundaries of some segments in a changed target, where the change lies in those segments.
 
     What computed an end may be taken out; then what its readers read now stands for it. What moves values may change
     what a tensor's axes are, which an alignment must find out anew.

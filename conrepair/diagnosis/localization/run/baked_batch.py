@@ -36,7 +36,7 @@ class BakedShape:
         layer: What the file calls that.
         operator: In the file.
         said: What stands there.
-        wanted: What would follow the input.
+        wanted: The shape that would follow the input.
     """
 
     node: str
@@ -47,8 +47,8 @@ class BakedShape:
 
     def __str__(self) -> str:
         """For a person."""
-        wanted = f"{list(self.wanted)} would follow the input"
-        return f"`{self.layer}` ({self.operator}) has the shape {list(self.said)} written into it, where {wanted}"
+        words = f"`{self.layer}` ({self.operator}) has the fixed shape {list(self.said)}"
+        return f"{words}: {list(self.wanted)} would take any batch size"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BakedBatch:
 
     def __str__(self) -> str:
         """For a person."""
-        return f"batches of {self.number} alone fit: {'; '.join(map(str, self.shapes))}"
+        return f"the converted model runs with a batch of {self.number} only: {'; '.join(map(str, self.shapes))}"
 
 
 def baked_batch(model: Model, inputs: Sequence[TensorSpec], axes: Mapping[str, int]) -> BakedBatch | None:

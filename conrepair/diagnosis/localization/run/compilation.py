@@ -14,6 +14,7 @@ from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.diagnosis.localization.run.activations import Activations, Isolation, add_result
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.metrics.running_error import RunningError
+from conrepair.ground.runtime.words import percent
 
 
 def align_compiled(source: Activations, target: Activations, folder: Path, options: Options) -> Prepared:
@@ -92,9 +93,9 @@ def _of_compiler(fault: LocatedFault, given: Activations, error: float) -> Locat
     one = len(kernel.functions) == 1
     functions = ", ".join(f"`{name}`" for name in kernel.functions)
     words = (
-        f"the kernel{'' if one else 's'} {functions} ({operators}) give{'s' if one else ''} something else than the "
+        f"the kernel{'' if one else 's'} {functions} ({operators}) give{'s' if one else ''} other values than the "
         "model that was compiled",
-        f"that model gives the source's values there (relative error {error:.1g})",
+        f"that model gives the original's values there (relative error {percent(error)})",
     )
     layers = tuple(name for name, _ in kernel.operators) or fault.target_layers
     return dataclasses.replace(fault, kind=Kind.COMPILATION, target_layers=layers, evidence=words, confidence=1.0)

@@ -68,7 +68,7 @@ class CutOff:
 
     @property
     def relative_l2(self) -> float:
-        """Of what is lost, to all."""
+        """Relative L2 of what is lost by clipping."""
         return math.sqrt(self._lost / self._squares) if self._squares else 0.0
 
 

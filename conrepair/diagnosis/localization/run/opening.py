@@ -91,9 +91,9 @@ def _through_onnx(model: Model, inputs: Sequence[TensorSpec], folder: Path, reas
         network = open_network(converted, _renamed(converted, inputs))
         network.channels = channels_of(model.framework)  # a conversion keeps its outputs as they lie
     except ConrepairError as error:
-        raise ModelLoadError(f"{model.path} can't be looked into: {reason} Through ONNX: {error}") from error
+        raise ModelLoadError(f"the layers of {model.path} can't be read: {reason} By way of ONNX: {error}") from error
     tensors = {spec.name: tensor for spec, tensor in zip(inputs, network.input_names.values(), strict=True)}
-    note = f"{Path(model.path).name} is analysed through ONNX ({route.name}): {reason}"
+    note = f"the layers of {Path(model.path).name} are read by way of ONNX ({route.name}): {reason}"
     return OpenedNetwork(network, tuple(inputs), tensors, note)
 
 

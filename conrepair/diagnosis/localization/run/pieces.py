@@ -82,7 +82,7 @@ class Pieces:
                 return_freed()
 
     def values(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """What is fed and what is computed of it, of pieces in a row.
+        """The tensors that neighbouring segments are fed, and those that they compute.
 
         Args:
             feeds: The network's inputs, by tensor.
@@ -130,7 +130,7 @@ class _Segment:
         return segment.run({name: fetch(name) for name in segment.needs})
 
     def attempt(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:
-        """What can be computed, halved until what can't be is left."""
+        """The tensors that can be computed, found by halving until only failing ones are left."""
         try:
             yield from self.run(fetch).items()
         except InferenceError:
@@ -161,7 +161,7 @@ def _is_held(network: Network) -> bool:
 
 
 def packed(items: Iterable[tuple[_Item, int]], limit: int) -> Iterator[tuple[_Item, ...]]:
-    """Neighbours together, as many as a limit allows, and one at least.
+    """Groups of neighbouring segments, each as large as a limit allows, or a single segment.
 
     Args:
         items: With their sizes.

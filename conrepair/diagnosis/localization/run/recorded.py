@@ -59,7 +59,7 @@ class RecordedNetwork(Network):
         self.graph = LayerGraph(tuple(arrays), tuple(self.output_names.values()), tensors, ())
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
-        """Refuse.
+        """Refuse: recorded tensors can't be computed.
 
         Raises:
             ValueError: always.
@@ -73,7 +73,7 @@ class RecordedSide:
     def __init__(
         self, reference: Reference, recorded: RecordedNetwork, folder: Path, options: Options, *, is_right: bool
     ) -> None:
-        """Nothing is known yet.
+        """Begin without pairs.
 
         Args:
             reference: The network that can be cut, with its floors.
@@ -87,7 +87,7 @@ class RecordedSide:
         self._network, self._graph = reference.network, reference.network.graph
 
     def localize(self, batches: Iterable[Feeds]) -> Localization:
-        """Say where both stop being the same.
+        """Find the first tensors in which the recording and the model differ.
 
         Args:
             batches: Feeds of the network, and all that was recorded, batch by batch.
@@ -234,7 +234,7 @@ class RecordedSide:
         )
         other, reason = "" if arithmetic == FLOAT32.name else arithmetic, found.reason
         if other and found.faults:
-            reason += f"; all else is explained if it computes in {arithmetic_of(other).words}"
+            reason += f"; all other differences are as if the device computed in {arithmetic_of(other).words}"
         unseen = () if found.coverage is None else found.coverage.unseen
         ours, theirs = self._ordered(unseen, unread)
         return replace(
@@ -250,9 +250,9 @@ class RecordedSide:
     def _fault(self, item: Judged) -> LocatedFault:
         pair, nodes = item.cut.pair, self._between[item.cut.pair.target]
         layers = tuple(dict.fromkeys(node.layer for node in reversed(nodes)))
-        words = "computed from what was recorded in front of it, this is something else than what was recorded"
+        words = "computed from the recorded tensors in front of it, this tensor differs from the recorded one"
         if wanted := self._inner(nodes, pair.target):
-            words += f"; {len(nodes)} operators lie between: record {wanted} too, to see in which"
+            words += f". The fault is in one of {len(nodes)} operators: record {wanted} too, to find which"
         kind = Kind.PARAMETERS if len(nodes) == 1 and nodes[0].parameters else Kind.GRAPH
         sides = self._ordered((pair.target, layers), (pair.source, (pair.source,)))
         fault = LocatedFault.of_error(kind, *sides, (words,), item.introduced)
@@ -271,14 +271,14 @@ class RecordedSide:
         return row_of(item, *self._ordered(ours, Side(item.cut.pair.source)), order=self._graph.order[tensor])
 
     def _notes(self, unread: Sequence[str]) -> Iterator[str]:
-        """What a person should know of what was recorded."""
+        """Notes on the recorded arrays."""
         ends = {*self._network.output_names.values(), *self._graph.inputs}
         wanted = self._inner(self._graph.nodes, *ends)
         if self._known <= ends and wanted:
-            yield f"outputs alone were recorded: tensors on the way, as {wanted}, would tell where they differ"
+            yield f"only outputs were recorded: record inner tensors, such as {wanted}, too, to find the faulty layer"
         if unread:
             names = ", ".join(f"`{name}`" for name in unread[:_NAMED])
-            yield f"{len(unread)} arrays have no tensor of their name and size in the model: {names}"
+            yield f"no tensor of the model has the name and size of these recorded arrays: {names}"
 
 
 def _explains(of: Fit | None, cut: Cut) -> bool:

@@ -52,7 +52,7 @@ class Reference:
         second_opinion: Callable[[], Network | None] = lambda: None,
         keep: bool = False,
     ) -> None:
-        """Compute nothing yet.
+        """Begin without computed tensors.
 
         Args:
             network: That is right.

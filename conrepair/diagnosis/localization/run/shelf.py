@@ -23,7 +23,7 @@ class Shelf:
     """Arrays by name; one put under a name again replaces the other, in its place where it fits."""
 
     def __init__(self, folder: Path, *, memory: int = _IN_MEMORY) -> None:
-        """Start empty.
+        """Begin without tensors.
 
         Args:
             folder: For the files; made when it isn't there. They stay until it goes.

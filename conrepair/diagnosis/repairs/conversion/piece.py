@@ -66,7 +66,7 @@ def piece(model: onnx_ir.Model, places: Collection[int]) -> onnx_ir.Model:
     ]
     unknown = [value.name for value in (*fed, *given) if value.type is None or value.shape is None]
     if not fed or not given or unknown:
-        reason = f"the type of {unknown[0]} isn't known" if unknown else "nothing goes in"
+        reason = f"the type of {unknown[0]} isn't known" if unknown else "they read no input"
         raise NoPieceError(f"{len(nodes)} nodes can't be cut out: {reason}")
     view = onnx_ir.GraphView(
         fed, given, nodes=nodes, initializers=tuple(weights), opset_imports=graph.opset_imports, name="piece"

@@ -74,7 +74,7 @@ def rewritings(steps: Sequence[RouteStep], place: int, operators: Iterable[str])
 
 
 def all_rewritings(steps: Sequence[RouteStep], place: int) -> Iterator[Remedy]:
-    """Everything at once, for what needs several changes in one place."""
+    """All remedies at once, for failures that need several changes."""
     if steps[place].converter.source == "onnx":
         changes = {"rewrite": ",".join(REWRITES), "explicit_pads": True}
         yield _behind_rewrites(steps, place, changes)
@@ -162,7 +162,7 @@ def _instead(steps: Sequence[RouteStep], place: int, step: RouteStep, words: str
 
 
 def _behind_rewrites(steps: Sequence[RouteStep], place: int, changes: Mapping[str, Any]) -> Remedy:
-    """A normalisation in front; where there's one already, it does both."""
+    """A normalisation of the graph before the converter; where there's one already, it does both."""
     converter = CONVERTERS[_NORMALISE]
     begin = place - 1 if place and steps[place - 1].converter is converter else place
     step = steps[begin] if begin < place else RouteStep(converter, {})

@@ -45,7 +45,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class TriedRemedy:
-    """Another way that was tried.
+    """A remedy that was tried.
 
     Attributes:
         words: What is done otherwise.
@@ -86,5 +86,5 @@ class Mending:
 
     @property
     def mended(self) -> TriedRemedy | None:
-        """What helped."""
+        """The remedy that helped."""
         return next((item for item in self.tried if item.mends), None)

@@ -68,10 +68,10 @@ _OPERATORS: Sequence[Proposer] = (
 """Changes that may take operators out, or put others in."""
 
 CHANGES: Sequence[Proposer] = (*_VALUES, *_OPERATORS)
-"""Changes in a piece."""
+"""Proposals that change values in a segment."""
 
 REWRITINGS: Sequence[Proposer] = (rewritten.rewritten_piece_proposals,)
-"""Ways to write a piece anew."""
+"""Proposals that write a segment anew."""
 
 IN_FLOAT: Sequence[Proposer] = (precision.float_proposals,)
 """Ways to compute what integers compute with real numbers: where nothing else fixes it."""
@@ -80,7 +80,7 @@ IN_FLOAT: Sequence[Proposer] = (precision.float_proposals,)
 def proposals(
     region: Region, editor: Editor, range_of: RangeOf, proposers: Sequence[Proposer], named: Sequence[str] = ()
 ) -> Iterator[Proposal]:
-    """What could fix a guilty piece: what the shortest explanation asks for first, each once.
+    """Proposals that could fix a faulty segment, those for the reading with the fewest differences first, each once.
 
     Args:
         region: The piece.
@@ -92,7 +92,7 @@ def proposals(
     seen = set[str]()
     in_editor = EditorNodes(editor.graph)
     readings = readings_of(region)
-    # However both sides are read: no operator goes, or gets another one's place, where a value of the source does.
+    # Edits of values before edits of the structure, in every reading of both graphs.
     sorts = ((_VALUES, readings), (_OPERATORS, readings)) if proposers is CHANGES else ((proposers, readings[:1]),)
     for sort, read in sorts:
         for reading in read:

@@ -41,7 +41,7 @@ class _Layer:
     bias: Values
 
     def affine(self, begin: int = 0) -> tuple[Values, Values]:
-        """The factor and offset of the pieces from one on."""
+        """The factor and offset of all parts of the normalization from one on."""
         factor, offset = np.ones(len(self.bias)), np.zeros(len(self.bias))
         for _, scale, shift in self.pieces[begin:]:
             factor, offset = factor * scale, offset * scale + shift

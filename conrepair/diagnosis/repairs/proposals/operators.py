@@ -131,7 +131,7 @@ def _both(first: Iterator[Proposal], second: Iterator[Proposal]) -> Iterator[Pro
 
 
 def change_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
-    """What diagnosis has found by computing the pieces with one of them changed."""
+    """Proposals for the node that diagnosis found by computing operators with one of them changed."""
     if len(setting.region.target.nodes) <= len(setting.region.source.nodes):
         return  # nothing is written in pieces
     change = fixing_change(setting.region)

@@ -1,4 +1,4 @@
-"""What every sort of proposal is given, gives, and is made with."""
+"""Proposals of a repair: what they're made of, and what they hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RangeOf(Protocol):
 
 @dataclass(frozen=True)
 class ProposalSetting:
-    """A guilty piece, and where it can be edited.
+    """A faulty segment, and where it can be edited.
 
     Attributes:
         region: Both sides of it.

@@ -91,7 +91,7 @@ def steps_anew(
 
 
 def piece_anew(setting: ProposalSetting, *, of_integers: bool = False) -> Iterator[tuple[str, tuple[Operation, ...]]]:
-    """The whole piece as the source has it, where it's small and that can be said.
+    """The whole segment as in the source, where it's small and the editor can write it.
 
     Args:
         setting: The piece.

@@ -136,7 +136,7 @@ def _pool(op: str, call: TorchCall) -> TorchPart | Sequence[TorchPart] | None:
     factor = call.operand(math.prod(size) / call["divisor_override"], like=given)
     return [
         TorchPart(op, {**attributes, "count_include_pad": True}, [given], {}, [mean.name], [mean], "/mean"),
-        TorchPart("Mul", {}, [mean.name], {"operand": factor}, native="divisor_override"),
+        TorchPart("Mul", {}, [mean.name], {"operand": factor}, native=f"divisor_override={call['divisor_override']}"),
     ]
 
 

@@ -124,7 +124,7 @@ def test_the_report_is_made_again_and_the_document_stays(
             path.unlink()
     assert main(["report", str(folder)]) == 1
     shown = capsys.readouterr().out
-    assert "faulty: `conv` introduces" in shown
+    assert "faulty: `conv` adds an error of" in shown
     assert shown.splitlines()[-1] == f"Page: {folder / 'report.html'}"
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert after.keys() == before.keys()

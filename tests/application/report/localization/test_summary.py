@@ -28,7 +28,7 @@ def shown(result: Localization, width: int = 100, **more: object) -> list[str]:
 def test_a_real_localization(tmp_path: Path) -> None:
     result, about = localizations.wrong_pads(tmp_path)
     lines = shown(result, about=about, folder=Path("/out/here"))
-    assert lines[0].startswith("faulty: `conv` introduces")
+    assert lines[0].startswith("faulty: `conv` adds an error of")
     assert lines[2].startswith("1. hyperparameters at `conv`")
     text = "\n".join(lines)
     assert "pads" in text
@@ -193,14 +193,14 @@ def fused() -> Localization:
         evidence=evidence,
         holds=("weight",),
     )
-    return dataclasses.replace(found, faults=(fault,), reason=f"`{FUSED}` introduces a relative error of 0.5")
+    return dataclasses.replace(found, faults=(fault,), reason=f"`{FUSED}` adds an error of 50 % itself")
 
 
 def test_a_fused_name_is_told_once_and_the_fact_whole() -> None:
     console = Console(file=io.StringIO(), width=300)
     print_localization(fused(), console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "faulty: `expand` introduces a relative error of 0.5" in text
+    assert "faulty: `expand` adds an error of 50 % itself" in text
     assert "the weights of `expand` are scaled by 2" in text
     assert "parameters at `expand`, in the converted model `" in text
     assert text.count("FusedBatchNormV3") == 1

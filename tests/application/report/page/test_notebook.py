@@ -71,7 +71,7 @@ def test_cells_of_the_example_show_what_they_found(
     assert [type(value) for value in shown] == [Compared, Localized, Repaired]
     compared, localized, repaired = (" ".join(piece(value._repr_html_()).text.split()) for value in shown)
     assert compared.startswith("faulty Don't ship converted.onnx:")
-    assert "edges has pads [0, 0, 1, 1] in the target, [1, 1, 0, 0] in the source" in localized
+    assert "edges has pads [0, 0, 1, 1] in the converted model, [1, 1, 0, 0] in the original" in localized
     assert "ship repaired.onnx in its place" in repaired
     assert "at fault" in capsys.readouterr().out
     assert (tmp_path / "repaired" / "report.html").is_file()

@@ -51,7 +51,7 @@ CLEAN = Localization(
 REPAIRED = RepairResult(
     before=FAULTY,
     after=CLEAN,
-    edits=("the weight of `conv` is the source's",),
+    edits=("the weight of `conv` is taken from the original",),
     effects=(),
     model=None,
     unseen_before=Agreement(64, 0.4, 12, 20, 9),
@@ -79,7 +79,7 @@ def test_a_repair_on_one_screen() -> None:
     assert "The file has 1,010 bytes, 1.0 % more than before." in text
     assert "quantized" not in text
     assert "left" not in text.replace("0 left", "")
-    assert repair_line(REPAIRED) == "repaired: 1 fault found, 0 left: the weight of `conv` is the source's"
+    assert repair_line(REPAIRED) == "repaired: 1 fault found, 0 left: the weight of `conv` is taken from the original"
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_a_repair_on_one_screen() -> None:
         ({"refused": ("conv can't be removed",)}, "the file format doesn't allow it: conv can't be removed"),
         ({"in_time": False}, "the time was up"),
         (
-            {"undone": "undone: outputs differ by 2 on other samples, 1 before"},
-            "undone: outputs differ by 2 on other",
+            {"undone": "undone: outputs differ by 200 % on unseen samples, 100 % before"},
+            "undone: outputs differ by 200 % on unseen",
         ),
     ],
 )

@@ -42,18 +42,20 @@ def written(lines: str, folder: Path) -> Step:
     ("ours", "theirs", "words"),
     [
         ("y = Conv <pads = [1, 1, 1, 1]> (x, w)", "y = Conv <pads = [0, 1, 2, 1]> (x, w)",
-         "pads [0, 1, 2, 1] in the target, [1, 1, 1, 1] in the source"),
+         "pads [0, 1, 2, 1] in the converted model, [1, 1, 1, 1] in the original"),
         ("y = Conv <strides = [2, 2]> (x, w)", "y = Conv <strides = [2, 1]> (x, w)",
-         "strides [2, 1] in the target, [2, 2] in the source"),
+         "strides [2, 1] in the converted model, [2, 2] in the original"),
         ("y = Conv <pads = [2, 2, 2, 2], dilations = [2, 2]> (x, w)", "y = Conv <pads = [2, 2, 2, 2]> (x, w)",
-         "dilations [1, 1] in the target, [2, 2] in the source"),
-        ("y = LeakyRelu <alpha = 0.3> (x)", "y = LeakyRelu (x)", "alpha 0.01 in the target, 0.3 in the source"),
-        ("y = Softmax <axis = 1> (x)", "y = Softmax <axis = -1> (x)", "axis 3 in the target, 1 in the source"),
+         "dilations [1, 1] in the converted model, [2, 2] in the original"),
+        ("y = LeakyRelu <alpha = 0.3> (x)", "y = LeakyRelu (x)", ("alpha 0.01 in the converted model, 0.3 in the "
+                                                                  "original")),
+        ("y = Softmax <axis = 1> (x)", "y = Softmax <axis = -1> (x)", ("axis 3 in the converted model, 1 in the "
+                                                                       "original")),
         ("y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 1> (x)",
          "y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
-         "count_include_pad False in the target, True in the source"),
+         "count_include_pad False in the converted model, True in the original"),
         ('y = Pad <mode = "reflect"> (x, around)', "y = Pad (x, around)",
-         "mode constant in the target, reflect in the source"),
+         "mode constant in the converted model, reflect in the original"),
     ],
 )  # fmt: skip
 def test_attributes_of_files_in_one_layout(ours: str, theirs: str, words: str, tmp_path: Path) -> None:

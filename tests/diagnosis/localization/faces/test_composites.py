@@ -87,7 +87,7 @@ WRONG: dict[str, tuple[str, str, Kind, str, str]] = {
     "an extra function": (
         "[scale{n}] f{n} = Mul (e{n}, g{n})",
         "[bent] k{n} = Tanh (e{n}) [scale{n}] f{n} = Mul (k{n}, g{n})",
-        Kind.GRAPH, "bent", "Tanh `bent` is in the target, and not in the source",
+        Kind.GRAPH, "bent", "Tanh `bent` is only in the converted model",
     ),
     "nothing under the root": (
         "[root{n}] r{n} = Sqrt (a{n})\n    [divide{n}] e{n} = Div (c{n}, r{n})",
@@ -96,11 +96,11 @@ WRONG: dict[str, tuple[str, str, Kind, str, str]] = {
     ),
     "another axis": (
         "v{n} = ReduceMean <axes = [-1]>", "v{n} = ReduceMean <axes = [1]>", Kind.HYPERPARAMETERS, "variance1",
-        "`variance1` has axes (1): with (2), the pieces would compute what `norm1` does",
+        "`variance1` has axes (1): with (2), these layers would compute what `norm1` of the original does",
     ),
     "another epsilon": (
         "Add (v{n}, epsilon)", "Add (v{n}, other)", Kind.HYPERPARAMETERS, "add1",
-        "`add1` has 0.5, where `norm1` has epsilon 1e-05",
+        "`add1` has 0.5, `norm1` of the original has epsilon 1e-05",
     ),
 }  # fmt: skip
 
@@ -157,4 +157,4 @@ def test_a_composite_that_nothing_is_like(tmp_path: Path) -> None:
     source = network(tmp_path, "ours", norm, ("epsilon = 1e-5", "epsilon = 1e-4"), count=2)
     [fault] = localize_networks(source, target, [(feeds(), feeds())], tmp_path, Options()).result.faults
     assert fault.source_layers[0] == "norm1"
-    assert "`norm1` is written as 9 layers in the target" in fault.evidence[0], fault.evidence
+    assert "the converted model has 9 layers for `norm1`" in fault.evidence[0], fault.evidence

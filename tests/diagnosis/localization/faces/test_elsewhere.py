@@ -46,8 +46,8 @@ def test_weights_of_two_layers_exchanged(tmp_path: Path) -> None:
     exchanged = {**NUMBERS, "wa": NUMBERS["wb"], "wb": NUMBERS["wa"]}
     said = words(faults(CHAIN, ("3, 6", "3, 6"), NUMBERS, exchanged, tmp_path))
     assert said == {
-        one: f"the weights (w{one}) of `{one}` are what the source has for `{two}`, and its own are in `{two}`: "
-        "they're exchanged"
+        one: f"the weights (w{one}) of `{one}` are those of `{two}` of the original, and those of this layer are in "
+        f"`{two}`: they're exchanged"
         for one, two in ("ab", "ba")
     }
 
@@ -68,10 +68,10 @@ def test_a_matrix_is_compared_once_by_all_readings(tmp_path: Path, monkeypatch: 
 def test_weights_of_another_layer(tmp_path: Path) -> None:
     given = {**NUMBERS, "wa": NUMBERS["wc"]}
     said = words(faults(CHAIN, ("3, 6", "3, 6"), NUMBERS, given, tmp_path))
-    assert said == {"a": "the weights (wa) of `a` are what the source has for `c`"}
+    assert said == {"a": "the weights (wa) of `a` are those of `c` of the original"}
     disturbed = {**NUMBERS, "wa": NUMBERS["wa"] + drawn(6, 6, seed=9, scale=0.1)}
     [noise] = words(faults(CHAIN, ("3, 6", "3, 6"), NUMBERS, disturbed, tmp_path)).values()
-    assert noise.endswith("as if disturbed by noise")
+    assert noise.endswith("as if random noise were added")
 
 
 def test_the_multiplier_of_a_depthwise_layer(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_multiplier_of_a_depthwise_layer(tmp_path: Path) -> None:
     said = words(faults(lines, ("2, 4, 6, 6", "2, 12, 4, 4"), ours, theirs, tmp_path))
     assert said == {
         "conv": "the weights (w) of `conv` are permuted along axis 0 (10 of 12 places): the axis is 3 x 4 in the "
-        "target, 4 x 3 in the source"
+        "converted model, 4 x 3 in the original"
     }
 
 
@@ -106,7 +106,7 @@ def test_heads_that_are_merged_without_their_transposition(target: str, named: l
     found = list(localize_networks(*sides, [(feeds, feeds)], tmp_path, Options()).result.faults)
     assert [fault.target_layers[0] for fault in found] == named
     for fault in found:
-        assert fault.evidence[0].startswith("`flat` lays values out in another order")
+        assert fault.evidence[0].startswith("`flat` reshapes values in another order")
 
 
 def test_a_transposition_too_many_is_named_and_not_the_reshape_behind_it(tmp_path: Path) -> None:

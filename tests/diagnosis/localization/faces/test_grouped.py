@@ -57,7 +57,10 @@ def test_other_groups_are_counted(groups: int, tmp_path: Path) -> None:
     (fault,) = localized(tmp_path, groups).faults
     assert fault.kind is Kind.HYPERPARAMETERS
     assert (fault.source_layers[0], fault.target_layers[0]) == ("norm", "mean")
-    assert fault.evidence[0] == f"`norm` normalizes {groups} groups of each sample in the target, 4 in the source"
+    assert (
+        fault.evidence[0]
+        == f"`norm` normalizes {groups} groups of each sample in the converted model, 4 in the original"
+    )
 
 
 def test_the_same_groups_are_right(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_values_that_are_laid_out_otherwise_before_a_loop(right: bool, tmp_path:
     assert right == (not faults)
     for fault in faults:
         assert (fault.kind, fault.target_layers[0]) == (Kind.STRUCTURE, "undo"), fault
-        assert "`undo` lays values out in another order" in fault.evidence[0]
+        assert "`undo` reshapes values in another order" in fault.evidence[0]
 
 
 def test_gates_of_which_one_is_another_function() -> None:
@@ -178,4 +178,4 @@ def test_another_operator_in_a_turn_is_told_in_the_first_and_the_last_one_too(od
         (graph, graph), [Pair("x", "x", layout, 1.0, ""), pair], pair, array, array, lambda _: array, {}
     )
     told = {finding.words for finding in odd_operators(region, 8)}
-    assert told == {f"`a{odd}` is Sub, where other turns have Add"}
+    assert told == {f"`a{odd}` is Sub, Add in other iterations of the loop"}

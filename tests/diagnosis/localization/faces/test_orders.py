@@ -42,7 +42,7 @@ def test_an_axis_between_transpositions(tmp_path: Path) -> None:
     assert faults(source.format(0), target, (3, 4), {}, tmp_path) == []
     [fault] = faults(source.format(1), target, (3, 4), {}, tmp_path)
     assert (fault.kind, fault.target_layers[0]) == (Kind.HYPERPARAMETERS, "soft")
-    assert fault.evidence[0] == "`soft` has axis 0 in the target, 1 in the source"
+    assert fault.evidence[0] == "`soft` has axis 0 in the converted model, 1 in the original"
 
 
 FLAT = "[flat] f = Reshape (b, flat) [dense] y = MatMul (f, w)"
@@ -56,7 +56,7 @@ def test_a_wrong_permutation_in_front_of_a_flattening(perm: str, tmp_path: Path)
     assert faults(source, f"{target.format('[0, 3, 1, 2]')} {FLAT}", (2, 3, 4, 5), WEIGHTS, tmp_path) == []
     [fault] = faults(source, f"{target.format(perm)} {FLAT}", (2, 3, 4, 5), WEIGHTS, tmp_path)
     assert (fault.kind, fault.target_layers[0]) == (Kind.HYPERPARAMETERS, "turn")
-    assert "[0, 3, 1, 2] would give the source's order" in fault.evidence[0]
+    assert "[0, 3, 1, 2] would give the original's order" in fault.evidence[0]
 
 
 def test_sizes_that_are_computed_otherwise(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_bias_that_is_taken_away(tmp_path: Path) -> None:
     target = "[act] a = Tanh (x) [product] p = MatMul (a, w) [bias] y = Sub (p, b)"
     [fault] = faults(source, target, (3, 4), weights, tmp_path)
     assert (fault.kind, fault.target_layers[0]) == (Kind.GRAPH, "bias")
-    assert "takes away what the source adds" in fault.evidence[0]
+    assert "subtracts the bias that the original adds" in fault.evidence[0]
 
 
 SHUFFLED = "[first] a = Conv (x, u) [act] r = Tanh (a) [apart] v = Reshape (r, {sizes})"
@@ -101,4 +101,4 @@ def test_a_shuffle_of_other_groups(batch: int, groups: int, tmp_path: Path) -> N
     ours, theirs = (SHUFFLED.format(sizes=name) for name in ("ours", "theirs"))
     [fault] = faults(ours, theirs, (batch, 3, 6, 6), weights, tmp_path)
     assert (fault.kind, fault.target_layers[0]) == (Kind.HYPERPARAMETERS, "apart")
-    assert f"has shape [{batch}, {16 // groups}, {groups}, 6, 6] in the target" in fault.evidence[0]
+    assert f"has shape [{batch}, {16 // groups}, {groups}, 6, 6] in the converted model" in fault.evidence[0]

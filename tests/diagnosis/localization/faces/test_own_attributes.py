@@ -78,7 +78,7 @@ def test_an_attribute_is_named_and_set(name: str, tmp_path: Path) -> None:
     target = written(tmp_path / "t.onnx", f"{conv} {other}", opset, given, feeds)
     found = localized(tmp_path, source, target, feeds)
     [fault] = found.result.faults
-    assert fault.words == f"`y` has {theirs} in the target, {ours} in the source"
+    assert fault.words == f"`y` has {theirs} in the converted model, {ours} in the original"
     wanted: str | int = ours if ours == "border" else int(ours)
     node = repaired(target, "y", {name: wanted})
     assert next(item for item in node.attribute if item.name == name) == onnx.helper.make_attribute(name, wanted)
@@ -92,7 +92,7 @@ def test_what_an_older_opset_has_no_word_for(opset: int, tmp_path: Path) -> None
     source = written(tmp_path / "s.onnx", line.replace("MODE", ""), 16, ROI, feeds)
     target = written(tmp_path / "t.onnx", line.replace("MODE", mode), opset, ROI, feeds)
     [fault] = localized(tmp_path, source, target, feeds).result.faults
-    wanted = "coordinate_transformation_mode output_half_pixel in the target, half_pixel in the source"
+    wanted = "coordinate_transformation_mode output_half_pixel in the converted model, half_pixel in the original"
     assert fault.words == f"`y` has {wanted}"
     repaired(target, "y", {"coordinate_transformation_mode": "half_pixel"})
     again = localized(tmp_path, source, tmp_path / "repaired.onnx", feeds)
@@ -124,7 +124,7 @@ def test_a_scale_that_only_one_side_gives(tmp_path: Path) -> None:
     source = written(tmp_path / "s.onnx", line, 23, {}, feeds)
     target = written(tmp_path / "t.onnx", line.replace("= 2>", "= 2, scale = 0.1>"), 23, {}, feeds)
     [fault] = localized(tmp_path, source, target, feeds).result.faults
-    assert fault.words == "`y` has scale 0.1 in the target, not given in the source"
+    assert fault.words == "`y` has scale 0.1 in the converted model, not given in the original"
     assert all(item.name != "scale" for item in repaired(target, "y", {"scale": None}).attribute)
 
 
@@ -144,9 +144,9 @@ BOXES = {
 @pytest.mark.parametrize(
     ("ours", "theirs", "wanted"),
     [
-        (0.9, 0.001, "the iou_threshold (threshold) of `n` is 0.001 in the target, 0.9 in the source"),
-        (0.9, None, "only the source has an iou_threshold (threshold) of 0.9 at `n`"),
-        (None, 0.9, "only the target has an iou_threshold (threshold) of 0.9 at `n`"),
+        (0.9, 0.001, "the iou_threshold (threshold) of `n` is 0.001 in the converted model, 0.9 in the original"),
+        (0.9, None, "only the original has an iou_threshold (threshold) of 0.9 at `n`"),
+        (None, 0.9, "only the converted model has an iou_threshold (threshold) of 0.9 at `n`"),
     ],
 )
 def test_a_threshold(ours: float | None, theirs: float | None, wanted: str, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_trees(name: str, tmp_path: Path) -> None:
     feeds = {"x": drawn(64, 4, seed=5)}
     found = localized(tmp_path, source, trees(tmp_path / "t.onnx", values, modes), feeds).result
     [fault] = found.faults if shown else found.latent
-    assert fault.words == f"`trees` has {theirs} in the target, {ours} in the source"
+    assert fault.words == f"`trees` has {theirs} in the converted model, {ours} in the original"
     assert (found.verdict is Verdict.FAULTY) == shown
     counted = localized(tmp_path, source, tmp_path / "t.onnx", feeds, latent_counts=True).result
     assert counted.verdict is Verdict.FAULTY

@@ -26,11 +26,11 @@ BYTES = "[m] m = Mul (image, bytes)", "m"
 @pytest.mark.parametrize(
     ("source", "target", "words"),
     [
-        (BOTH, NOTHING, "the mean [0.485, 0.456, 0.406] isn't taken away from the inputs"),
+        (BOTH, NOTHING, "the mean [0.485, 0.456, 0.406] isn't subtracted from the inputs"),
         (BOTH, NOTHING, "aren't divided by [0.229, 0.224, 0.225], as by"),
-        (BOTH, MEAN, "the inputs aren't divided by [0.229, 0.224, 0.225], as by `n` in the source"),
-        (MEAN, NOTHING, "the mean [0.485, 0.456, 0.406] isn't taken away from the inputs, as by `m` in the source"),
-        (BYTES, NOTHING, "the inputs aren't divided by 255, as by `m` in the source"),
+        (BOTH, MEAN, "the inputs aren't divided by [0.229, 0.224, 0.225], as by `n` in the original"),
+        (MEAN, NOTHING, "the mean [0.485, 0.456, 0.406] isn't subtracted from the inputs, as by `m` in the original"),
+        (BYTES, NOTHING, "the inputs aren't divided by 255, as by `m` in the original"),
     ],
 )
 def test_a_lost_normalization(source: tuple[str, str], target: tuple[str, str], words: str, tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_numbers_inside_a_network_are_no_preparation(tmp_path: Path) -> None:
     [
         (
             "[m] m = Mul (image, twice)\n [n] n = Sub (m, one)",
-            "the mean 0.5 isn't taken away from the inputs and they",
+            "the mean 0.5 isn't subtracted from the inputs and they",
         ),
-        ("[n] n = Mul (image, twice)", "the inputs aren't divided by 0.5, as by `n` in the source"),
+        ("[n] n = Mul (image, twice)", "the inputs aren't divided by 0.5, as by `n` in the original"),
     ],
 )
 def test_another_factor_of_the_inputs_in_the_first_weights(before: str, words: str, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_another_factor_of_the_inputs_in_the_first_weights(before: str, words: s
     (fault,) = localized(tmp_path, source, target, pictures(), pictures()).faults
     assert fault.kind is Kind.PREPROCESSING
     assert words in fault.evidence[0]
-    assert "have a factor of 0.00392 in them: inputs are divided by 255" in fault.evidence[0]
+    assert "contain a factor of 0.00392, as if inputs were divided by 255" in fault.evidence[0]
 
 
 def test_weights_that_lost_a_factor_behind_the_same_preparation(tmp_path: Path) -> None:

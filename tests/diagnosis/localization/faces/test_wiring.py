@@ -49,9 +49,10 @@ CASES = [
         "Concat <axis = 1> (l, b)", "Concat <axis = 1> (b, l)", Kind.STRUCTURE,
         "the operands of `join` are in another order",
     ),
-    ("Add (l, b)", "Add (l, r)", Kind.GRAPH, "`join` reads ['r'] in the target, where the source reads ['b']"),
-    ("Sum (l, b, r)", "Sum (l, r)", Kind.GRAPH, "['b'] isn't read by `join` in the target: a branch is missing"),
-    ("Add (l, b)", "Identity (l)", Kind.GRAPH, "Add `join` is in the source, and not in the target"),
+    ("Add (l, b)", "Add (l, r)", Kind.GRAPH, "`join` reads ['r'] in the converted model, ['b'] in the original"),
+    ("Sum (l, b, r)", "Sum (l, r)", Kind.GRAPH, ("['b'] isn't read by `join` in the converted model: "
+                                                 "a branch is missing")),
+    ("Add (l, b)", "Identity (l)", Kind.GRAPH, "Add `join` of the original is missing in the converted model"),
     ("Sum (l, b)", "Sum (l, b, r)", Kind.GRAPH, "r"),
 ]  # fmt: skip
 
@@ -93,7 +94,7 @@ def test_an_input_of_one_layer_that_is_another() -> None:
     region = region_of((sides[0], sides[1]), pairs, pairs[2], array, 2 * array, lambda _: array, {})
     [finding] = wiring_findings(region)
     assert finding.kind is Kind.GRAPH
-    assert "['z'] isn't read by `join` in the target" in finding.words
+    assert "['z'] isn't read by `join` in the converted model" in finding.words
 
 
 BRANCH = """

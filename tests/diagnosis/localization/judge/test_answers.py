@@ -28,7 +28,7 @@ def test_rolled_classes(scores: np.ndarray, shift: int) -> None:
     found = explain_label_shift(scores, noisy(np.roll(scores, shift, axis=1)))
     assert found is not None
     words, before = found
-    assert words.startswith(f"class k of the source is {abs(shift)} {'after' if shift > 0 else 'before'} k")
+    assert words.startswith(f"class k of the original is {abs(shift)} {'after' if shift > 0 else 'before'} k")
     assert before > 0.5
 
 
@@ -38,11 +38,11 @@ def test_more_classes(scores: np.ndarray, front: int, behind: int) -> None:
     found = explain_label_shift(scores, wide)
     assert found is not None
     assert found[0].startswith(
-        f"{200 + front + behind} classes against 200: class k of the source is {front} after k"
+        f"{200 + front + behind} classes against 200: class k of the original is {front} after k"
     )
     back = explain_label_shift(wide, scores)
     assert back is not None
-    assert f"class k of the source is {front} before k in the target" in back[0]
+    assert f"class k of the original is {front} before k in the converted model" in back[0]
 
 
 def test_classes_added_behind_need_no_shift(scores: np.ndarray) -> None:
@@ -62,7 +62,7 @@ def test_permuted_classes(scores: np.ndarray) -> None:
     assert found is not None
     moved = np.flatnonzero(order != np.arange(200))
     examples = ", ".join(f"{place} is at {np.flatnonzero(order == place)[0]}" for place in moved[:3])
-    assert found.startswith(f"{len(moved)} of 200 classes stand elsewhere ({examples})")
+    assert found.startswith(f"{len(moved)} of 200 classes are at another index ({examples})")
 
 
 def test_classes_of_equal_scores_keep_their_places(scores: np.ndarray) -> None:
@@ -71,7 +71,7 @@ def test_classes_of_equal_scores_keep_their_places(scores: np.ndarray) -> None:
     exchanged[:, [3, 4]] = scores[:, [4, 3]]
     found = explain_class_permutation(scores, exchanged)
     assert found is not None
-    assert found.startswith("2 of 200 classes stand elsewhere (3 is at 4, 4 is at 3)")
+    assert found.startswith("2 of 200 classes are at another index (3 is at 4, 4 is at 3)")
 
 
 def test_no_permutation_is_made_up(scores: np.ndarray) -> None:
@@ -89,17 +89,17 @@ def test_activation_of_torch(scores: np.ndarray, name: str) -> None:
     applied = function[name](torch.from_numpy(scores)).numpy()
     added = explain_final_activation(scores, applied)
     assert added is not None
-    assert added.startswith(f"the target applies {name} to its answers, the source doesn't")
+    assert added.startswith(f"the converted model applies {name} to its outputs, the original doesn't")
     missing = explain_final_activation(applied, scores)
     assert missing is not None
-    assert missing.startswith(f"the source applies {name} to its answers, the target doesn't")
+    assert missing.startswith(f"the original applies {name} to its outputs, the converted model doesn't")
 
 
 def test_softmax_twice(scores: np.ndarray) -> None:
     once = torch.softmax(torch.from_numpy(scores), 1)
     found = explain_final_activation(once.numpy(), torch.softmax(once, 1).numpy())
     assert found is not None
-    assert found.startswith("the target applies softmax to answers that have gone through it already")
+    assert found.startswith("the converted model applies softmax twice to its outputs")
 
 
 def test_no_activation_is_made_up(scores: np.ndarray) -> None:

@@ -30,7 +30,7 @@ def test_the_same_network_with_other_names_in_another_order(tmp_path: Path) -> N
     renamed(source, tmp_path / "t.onnx", copies=True)
     found = compared(source, tmp_path / "t.onnx")
     assert found.verdict is Verdict.EQUIVALENT
-    assert found.reason.startswith("proven by the files: all ")
+    assert found.reason.startswith("proven by comparing the files: all ")
     assert found.reason.endswith("parameters are all equal")
     assert found.faults == ()
 
@@ -52,7 +52,7 @@ def test_several_faults_are_named_each(tmp_path: Path) -> None:
     said = sorted(fault.words for fault in found.faults)
     assert len(said) == 3
     assert "dense" in said[0] or "dense" in said[1]
-    assert any("epsilon 0.5 in the target, 1e-05 in the source" in words for words in said)
+    assert any("epsilon 0.5 in the converted model, 1e-05 in the original" in words for words in said)
     assert sum("scaled by 2" in words for words in said) == 2
 
 
@@ -73,8 +73,8 @@ def test_a_factor_that_moved_between_layers_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        ("a b", "a", "only the source has the output `b`"),
-        ("a", "a b", "only the target has the output `b`"),
+        ("a b", "a", "only the original has the output `b`"),
+        ("a", "a b", "only the converted model has the output `b`"),
         ("a b", "a c", "(c)"),
         ("a b", "d e", "layers compute the same"),
     ],
@@ -99,7 +99,7 @@ def test_compare_says_that_it_is_proven(tmp_path: Path) -> None:
     renamed(source, tmp_path / "t.onnx")
     found = conrepair.compare(source, tmp_path / "t.onnx", in_process=True)
     assert found.verdict is Verdict.EQUIVALENT
-    assert found.row.proof.startswith("proven by the files: ")
+    assert found.row.proof.startswith("proven by comparing the files: ")
     alone = conrepair.compare(source, tmp_path / "t.onnx", static=True, in_process=True)
     assert (alone.verdict, alone.exit_code, alone.reason) == (Verdict.EQUIVALENT, 0, found.row.proof)
     assert alone.run.rows[0].ran.run is None
@@ -126,7 +126,7 @@ def test_static_alone_runs_nothing_for_sizes_that_are_open(tmp_path: Path) -> No
     found = conrepair.compare(*paths, static=True, in_process=True)
     assert found.verdict is Verdict.EQUIVALENT
     assert found.notes == (
-        "s.onnx leaves sizes open, which are chosen: steps 17; other ones can be declared (--input)",
+        "s.onnx has dynamic shapes, for which sizes were chosen: steps 17; declare others (--input)",
     )
 
 
@@ -140,5 +140,5 @@ def test_static_alone_names_what_differs_and_runs_nothing(tmp_path: Path) -> Non
     onnx.save(model, tmp_path / "t.onnx")
     found = conrepair.compare(source, tmp_path / "t.onnx", static=True, in_process=True)
     assert (found.verdict, found.exit_code) == (Verdict.UNDECIDED, 1)
-    assert "epsilon 0.5 in the target" in found.faults[0].words
+    assert "epsilon 0.5 in the converted model" in found.faults[0].words
     assert found.run.rows[-1].ran.run is None

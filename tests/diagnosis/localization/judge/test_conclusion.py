@@ -39,8 +39,8 @@ def test_no_guilty_layer_proves_nothing_where_outputs_are_wrong(verdict: Verdict
     found, words = concluded((), (), outputs(verdict), None, ALL, 0.3)
     assert found is (verdict if verdict.is_right else Verdict.UNDECIDED)
     assert ("they say so" in words) is (verdict not in (Verdict.EQUIVALENT, Verdict.QUANTIZED))
-    assert ("nothing can be told from the outputs" in words) is (verdict is Verdict.UNDECIDED)
-    assert ("and yet the outputs are wrong" in words) is (verdict in (Verdict.FAULTY, Verdict.UNDEPLOYABLE))
+    assert ("the outputs don't tell" in words) is (verdict is Verdict.UNDECIDED)
+    assert ("but the outputs are wrong" in words) is (verdict in (Verdict.FAULTY, Verdict.UNDEPLOYABLE))
     assert ("weren't compared" in words) is False
 
 
@@ -48,12 +48,12 @@ def test_no_guilty_layer_proves_nothing_where_outputs_are_wrong(verdict: Verdict
 def test_a_guilty_layer_is_a_fault_whatever_the_outputs_say(verdict: Verdict) -> None:
     found, words = concluded((fault(3), fault(1)), (), outputs(verdict), None, ALL, 0.3)
     assert found is Verdict.FAULTY
-    assert words == "`layer_3` introduces a relative error of 0.25, and 1 more"
+    assert words == "`layer_3` adds an error of 25 % itself, and 1 more fault"
 
 
 def test_words_of_one_fault() -> None:
     one = concluded((fault(3),), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
-    assert one == "`layer_3` introduces a relative error of 0.25"
+    assert one == "`layer_3` adds an error of 25 % itself"
     lost = fault(3, math.inf, kind=Kind.STRUCTURE, target_layers=())
     words = concluded((lost,), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
     assert words == f"`block/3/conv`: {localizations.EVIDENCE[0]}"
@@ -62,11 +62,11 @@ def test_words_of_one_fault() -> None:
     assert words == f"`layer_3`: {localizations.EVIDENCE[0]}"
 
 
-@pytest.mark.parametrize(("introduced", "words"), [(0.0, "pads"), (1e-9, "pads"), (0.25, "introduces a relative")])
+@pytest.mark.parametrize(("introduced", "words"), [(0.0, "pads"), (1e-9, "pads"), (0.25, "adds an error of 25 %")])
 def test_a_figure_that_says_nothing_is_not_told(introduced: float, words: str) -> None:
     one = fault(3, introduced)
     assert words in concluded((one,), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
-    assert ("introduces" in one.measured) is (introduced > one.noise_floor)
+    assert ("adds an error of" in one.measured) is (introduced > one.noise_floor)
 
 
 def test_words_of_rules_and_of_those_that_are_alone() -> None:
@@ -75,25 +75,25 @@ def test_words_of_rules_and_of_those_that_are_alone() -> None:
     words = concluded((known,), (rule,), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
     assert words == "epsilon is 0.01, in all 2 places (`b0` and others)"
     words = concluded((known, fault(1)), (rule, rule), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
-    assert words.endswith("; epsilon is 0.01, in all 2 places; and 1 more")
+    assert words.endswith("; epsilon is 0.01, in all 2 places; and 1 more fault")
 
 
 @pytest.mark.parametrize(
     ("before", "by_rounding", "words"),
     [
-        (Verdict.FAULTY, ("a", "b", "c", "d"), "rounding at `a`, `b`, `c` does as much"),
-        (Verdict.EQUIVALENT, (), "on the first batch they are right"),
-        (Verdict.EQUIVALENT, ("a",), "rounding at `a` does as much"),
+        (Verdict.FAULTY, ("a", "b", "c", "d"), "rounding errors at `a`, `b`, `c` change the outputs as much"),
+        (Verdict.EQUIVALENT, (), "outputs of the first batch, whose layers were compared, are right"),
+        (Verdict.EQUIVALENT, ("a",), "rounding errors at `a` change the outputs as much"),
     ],
 )
 def test_why_nothing_is_decided(before: Verdict, by_rounding: tuple[str, ...], words: str) -> None:
     explained = Explained((), outputs(before), outputs(Verdict.FAULTY), by_rounding)
     told = concluded((), (), outputs(Verdict.FAULTY), explained, PART, 0.3)[1]
     assert words in told
-    assert "3 of 7 operators weren't compared, `lstm`, `gru`, `dense` among them" in told
+    assert "3 of 7 operators weren't compared, such as `lstm`, `gru`, `dense`" in told
     silent = Explained((), outputs(Verdict.FAULTY), outputs(Verdict.FAULTY))
     told = concluded((), (), outputs(Verdict.FAULTY), silent, ALL, 0.3)[1]
-    assert told == "no layer introduces more than rounding explains, and yet the outputs are wrong: they say so"
+    assert told == "no layer adds more than rounding error, but the outputs are wrong: they say so"
 
 
 def passed(cut: Cut) -> Judged:
@@ -104,7 +104,7 @@ def passed(cut: Cut) -> Judged:
 def test_where_most_layers_tell_nothing_only_equal_outputs_are_right(verdict: Verdict) -> None:
     found, words = concluded((), (), outputs(verdict), None, FEW, 0.3)
     assert found is (verdict if verdict is Verdict.EQUIVALENT else Verdict.UNDECIDED)
-    assert ("4 of 7 operators weren't compared, `lstm`" in words) is (verdict is not Verdict.EQUIVALENT)
+    assert ("4 of 7 operators weren't compared, such as `lstm`" in words) is (verdict is not Verdict.EQUIVALENT)
     assert concluded((fault(3),), (), outputs(verdict), None, FEW, 0.3)[0] is Verdict.FAULTY
 
 

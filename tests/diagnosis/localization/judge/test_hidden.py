@@ -97,8 +97,12 @@ def nearly_the_same(path: Path, off: float) -> Path:
     ("off", "verdict", "words"),
     [
         (1e-7, Verdict.NOISE, "accumulated rounding"),  # no more than rounding on the way does to the outputs
-        (1e-6, Verdict.UNDECIDED, "rounding at `h` does as much"),  # more, and no more than rounding at one place
-        (1e-5, Verdict.FAULTY, "`h` introduces"),
+        (
+            1e-6,
+            Verdict.UNDECIDED,
+            "rounding errors at `h` change the outputs as much",
+        ),  # more, and no more than rounding at one place
+        (1e-5, Verdict.FAULTY, "`h` adds an error"),
     ],
 )
 def test_what_rounding_does_as_well_is_no_fault(off: float, verdict: Verdict, words: str, tmp_path: Path) -> None:

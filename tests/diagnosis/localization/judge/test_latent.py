@@ -57,7 +57,7 @@ def test_a_bound_that_no_sample_reaches(tmp_path: Path) -> None:
     assert found.result.verdict is Verdict.EQUIVALENT
     assert [fault.target_layers[0] for fault in found.result.latent] == ["r0", "r1"]
     assert found.guilty == ()
-    assert any("no sample shows it" in words for words in found.result.latent[0].evidence)
+    assert any("not triggered by these inputs" in words for words in found.result.latent[0].evidence)
     found = localized(source, target, tmp_path, 0.1, latent_counts=True)
     assert found.result.verdict is Verdict.FAULTY
     assert len(found.guilty) == 2

@@ -427,8 +427,8 @@ def test_a_bias_beyond_the_integers_that_hold_it_is_named_alone(form: str, bits:
     sides = tuple(networks.subject(item, tmp_path) for item in (right, target))
     found = localize_models(*sides, tmp_path / "work", Options(samples=8, batch_size=4, quantized=True))
     (fault,) = found.faults
-    assert "cut off at the bounds of int32 in " in fault.words
-    assert "holds no more than" in fault.words
+    assert "clipped at the bounds of int32 in " in fault.words
+    assert "holds values up to" in fault.words
 
 
 _DETECTOR = """detector (float[batch, 3, 12, 12] x) => (float[batch, 6, 144] y) {

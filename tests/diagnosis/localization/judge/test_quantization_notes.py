@@ -47,7 +47,7 @@ def test_a_scale_for_each_channel_would_round_less(form: str, tmp_path: Path) ->
         notes(tmp_path, in_eight_bits(made, tmp_path / f"{kind}.onnx", rows(1), form, per_channel=kind), made)
         for kind in (False, True)
     )
-    assert "one scale for the whole weight, where one for each channel would round less: `d" in one
+    assert "one scale for the whole weight, where a scale for each channel would give a smaller error: `d" in one
     assert "one scale" not in each
 
 
@@ -68,7 +68,7 @@ def test_a_bias_in_other_steps_than_the_products(tmp_path: Path) -> None:
     (scale,) = [item for item in model.graph.initializer if item.name == "b1_quantized_scale"]
     scale.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(scale) * np.float32(1.01), scale.name))
     onnx.save(model, tmp_path / "other.onnx")
-    assert "biases in other steps than their inputs' times their weights': `d`" in notes(
+    assert "scales of biases that aren't the input's scale times the weight's: `d`" in notes(
         tmp_path, tmp_path / "other.onnx", made
     )
     assert "biases" not in notes(tmp_path, right, made)
@@ -82,7 +82,7 @@ def test_layers_that_tell_nothing_are_named(tmp_path: Path) -> None:
     (scale,) = [item for item in model.graph.initializer if item.name == "d_scale"]
     scale.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(scale) * np.float32(30), "d_scale"))
     onnx.save(model, tmp_path / "coarse.onnx")
-    assert "1 layer tells nothing, as quantization alone may explain" in notes(
+    assert "can't tell whether 1 layer is right, as quantization alone may make" in notes(
         tmp_path, tmp_path / "coarse.onnx", made
     )
     assert "nothing" not in notes(tmp_path, right, made)

@@ -125,7 +125,7 @@ def test_too_few_inputs_are_said() -> None:
     ranked = rank_layers(unread(), draw_inputs(disagree, SETTINGS), SETTINGS)
     assert not ranked.layers
     assert ranked.shortage is not None
-    assert "disagree on 4 inputs, 15 are needed" in ranked.shortage
+    assert "disagree on 4 inputs, and 15 such inputs are needed" in ranked.shortage
     assert "agree on 26" not in ranked.shortage
 
 
@@ -135,7 +135,9 @@ def test_layers_of_other_shapes_are_listed() -> None:
     draws = draw_inputs(disagree, SETTINGS)
     ranked = rank_layers([odd, *layers({}, disagree, draws)], draws, SETTINGS)
     assert len(ranked.layers) == 4
-    assert ranked.incomparable[0].reason == "shapes differ: [5, 8, 8] in the source, [5, 7, 8] in the target"
+    assert (
+        ranked.incomparable[0].reason == "shapes differ: [5, 8, 8] in the original, [5, 7, 8] in the converted model"
+    )
 
 
 def test_classic_file_is_json() -> None:

@@ -34,8 +34,8 @@ WRONG: dict[str, tuple[Callable[[Array], Array], Kind, str]] = {
     "bytes": (lambda array: array * 255, Kind.PREPROCESSING, "not divided by it?"),
     "range": (lambda array: 2 * array - 1, Kind.PREPROCESSING, r"from \[0, 1\] to \[-1, 1\]"),
     "upside down": (lambda array: array[:, :, ::-1], Kind.INPUT, "reversed along axes"),
-    "resized": (blurred, Kind.PREPROCESSING, "another way of resizing"),
-    "a little": (lambda array: array * 1.0002, Kind.PREPROCESSING, "constants rounded otherwise"),
+    "resized": (blurred, Kind.PREPROCESSING, "Another way of resizing"),
+    "a little": (lambda array: array * 1.0002, Kind.PREPROCESSING, "constants are rounded in another way"),
 }
 
 
@@ -103,7 +103,7 @@ def test_doubt_is_a_note(tmp_path: Path) -> None:
     target = Variant(weights={"bias": -2 * WEIGHTS["bias"]}).write(tmp_path / "target.onnx")
     result = localized(tmp_path, source, target, pictures(), np.ascontiguousarray(pictures()[:, ::-1]))
     assert {fault.kind for fault in result.faults} == {Kind.PARAMETERS}
-    assert any("can't be told" in note and "BGR" in note for note in result.notes)
+    assert any("can't tell" in note and "BGR" in note for note in result.notes)
 
 
 def test_exchanged_inputs_are_named(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_exchanged_inputs_are_named(tmp_path: Path) -> None:
     assert {fault.kind for fault in result.faults} == {Kind.INPUT}
     first = result.faults[0]
     assert {"one", "two"} <= set(first.target_layers)
-    assert first.evidence[0].startswith("inputs are exchanged: one takes what two is given")
+    assert first.evidence[0].startswith("inputs are exchanged: one stands for two of the original")
 
 
 TOKENS = """tokens (int64[batch, 4] ids, int64[batch, 4] mask, int64[batch, 4] types) => (float[batch, 3] y) {{

@@ -46,7 +46,7 @@ def test_torchscript_goes_through_onnx(tmp_path: Path) -> None:
     inputs = (CONCRETE, TensorSpec("vector", (2, small.FEATURES), "float32"))
     model = small.model_of("torch", tmp_path / "net.pt", inputs=inputs)
     opened = open_model(model, inputs, tmp_path / "onnx")
-    assert opened.note.startswith("net.pt is analysed through ONNX (torch-onnx")
+    assert opened.note.startswith("the layers of net.pt are read by way of ONNX (torch-onnx")
     assert set(opened.input_tensors) == {"image", "vector"}
     feeds = {"image": small.images(), "vector": small.vectors()}
     given = {opened.input_tensors[name]: array for name, array in feeds.items()}
@@ -66,7 +66,7 @@ def test_onnx_files_that_cannot_be_opened_are_not_converted(tmp_path: Path) -> N
 def test_both_reasons_are_said_where_nothing_helps(tmp_path: Path) -> None:
     (tmp_path / "net.pt").write_bytes(b"nothing of the kind")
     model = small.model_of("torch", tmp_path / "net.pt", inputs=(CONCRETE,))
-    with pytest.raises(ModelLoadError, match=r"can't be looked into.*Through ONNX"):
+    with pytest.raises(ModelLoadError, match=r"can't be read.*By way of ONNX"):
         open_model(model, [CONCRETE], tmp_path / "onnx")
 
 

@@ -62,5 +62,5 @@ def test_what_is_fed_by_constants_only_is_no_piece(tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <float[2] b = {1, 2}>'
     onnx.save(parser.parse_model(text + "{ s = Sin (b) y = Add (x, s) }"), tmp_path / "net.onnx")
     outline(tmp_path / "net.onnx", (), tmp_path / "outline.onnx")
-    with pytest.raises(NoPieceError, match="nothing goes in"):
+    with pytest.raises(NoPieceError, match="they read no input"):
         piece(load(tmp_path / "outline.onnx"), {0})

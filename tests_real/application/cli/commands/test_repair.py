@@ -100,7 +100,7 @@ def test_a_fault_is_repaired_written_and_can_be_applied_again(
     assert main(["repair", str(wrong), "--apply", patch, "-o", str(tmp_path / "again")]) == 0
     assert sha256_of(tmp_path / "again" / "repaired.tflite") == sha256_of(tmp_path / "out" / "repaired.tflite")
     assert main(["repair", str(right), "--apply", patch, "-o", str(tmp_path / "other")]) == 2
-    assert "the patch is for a model with" in capsys.readouterr().err
+    assert "the patch is for another model" in capsys.readouterr().err
     # The result is the source's equal: nothing is left to repair, and nothing is written.
     repaired = str(tmp_path / "out" / "repaired.tflite")
     assert main(["repair", str(right), repaired, "-o", str(tmp_path / "none"), "-q"]) == 0

@@ -56,8 +56,8 @@ def test_it_is_named_and_no_weight_is_accused(form: str, tmp_path: Path) -> None
     assert [fault.kind for fault in found.faults] == [Kind.PRECISION], "said once"
     assert len(found.faults[0].target_layers) > 2, "with the tensors under it"
     words = " ".join(text for fault in found.faults for text in fault.evidence)
-    assert "`x` clips: its range is -0.0" in words
-    assert "of them are cut off" in words
+    assert "`x` clips: its quantization range is -0.0" in words
+    assert "of them are clipped" in words
     assert "weights" not in words
 
 
@@ -98,7 +98,7 @@ def test_a_keras_network_of_bytes_that_was_calibrated_on_portions_of_one(tmp_pat
     found = localize_models(*sides, tmp_path / "at", _OPTIONS)
     assert SATURATES in found.reason
     assert len(found.faults) == 1, "no weights are accused beside it, of layers whose values are cut off by a little"
-    assert "its range is 0 to 1, the source's values there reach 0 to 255" in found.faults[0].evidence[0]
+    assert "its quantization range is 0 to 1, the original's values there are 0 to 255" in found.faults[0].evidence[0]
     result = repair_models(*sides, tmp_path / "out", RepairOptions(_OPTIONS, seconds=120, unseen=16))
     assert not result.after.faults
     assert result.tried <= 16
@@ -133,7 +133,7 @@ def test_an_input_that_is_cut_off_by_its_zero_point_is_told_alone(tmp_path: Path
     target = subject(model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)
     found = localize_models(ours, target, tmp_path / "at", dataclasses.replace(_OPTIONS, drawn=True))
     (fault,) = found.faults
-    assert "`x` clips by a range that lies elsewhere, as by another zero point" in fault.evidence[0]
+    assert "`x` clips by a shifted range, as by another zero point" in fault.evidence[0]
 
 
 def test_between_two_quantized_files_one_scale_for_all_channels_is_told_and_repaired(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from conrepair.ground.data.pictures.named_recipes import RECIPES
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import DataError
+from conrepair.ground.runtime.words import percent
 
 SIZE = 64
 SPEC = TensorSpec("pixels", ("batch", 3, SIZE, SIZE), "float32")
@@ -122,7 +123,7 @@ def test_evidence_names_the_change(photos: list[np.ndarray], expected: dict[str,
     search = search_recipes(Target(network()), expected, photos, SPEC, start=WRONG["bgr"])
     assert search.changes == ("RGB instead of BGR",)
     assert search.start.error > 1e-2
-    assert search.evidence.startswith(f"RGB instead of BGR: relative error {search.start.error:.2g} -> ")
+    assert search.evidence.startswith(f"RGB instead of BGR: relative error {percent(search.start.error)} -> ")
     assert "on 4 photos" in search.evidence
 
 

@@ -66,7 +66,7 @@ def test_an_operator_that_tvm_gets_wrong_is_named(setting: str, tmp_path: Path) 
     assert fault.target_tensor == "p4"
     assert fault.introduced_error > 0.01
     assert "Resize `p4`" in fault.evidence[0]
-    assert "that model gives the source's values there" in fault.evidence[1]
+    assert "that model gives the original's values there" in fault.evidence[1]
     assert sum(row.full_run_error > 1e-3 for row in found.layers) > 1, "it's inherited, and nobody else's fault"
 
 

@@ -23,7 +23,7 @@ Found = tuple[Kind, str] | None
 
 
 def scaled(one: Values, two: Values, noise: float) -> Found:
-    """One factor, power or offset for all.
+    """One factor, power or offset for all elements of a tensor.
 
     Args:
         one: As it should be.
@@ -109,7 +109,7 @@ def span(factors: Values) -> str:
 
 
 def some_rows(one: Values, two: Values, noise: float) -> Found:
-    """Right but for a few slices."""
+    """A tensor of which only a few slices are wrong."""
     off = max(naming.SAME, naming.CERTAIN * noise)
     for axis in range(one.ndim):
         first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
@@ -136,11 +136,11 @@ def order_words(order: npt.NDArray[np.int64]) -> str:
         shape, turned = (outer, one, other, inner), (outer, other, one, inner)
         if inner and not rest and np.array_equal(order, places.reshape(shape).swapaxes(1, 2).ravel()):
             ours, theirs = (" x ".join(str(part) for part in sizes if part > 1) for sizes in (shape, turned))
-            return f"the axis is {theirs} in the target, {ours} in the source"
+            return f"the axis is {theirs} in the converted model, {ours} in the original"
     for parts in (number for number in factors[1:] if number <= min(_MOST_PARTS, size // 2)):
         starts = order[:: size // parts]
         if np.array_equal(order, (starts[:, None] + places[: size // parts]).ravel()):
-            return f"its {parts} equal parts stand in the order {(starts * parts // size).tolist()}"
+            return f"its {parts} equal parts are in the order {(starts * parts // size).tolist()}"
     return "it's in reverse order" if size > naming.FEW and np.array_equal(order, places[::-1]) else ""
 
 

@@ -107,7 +107,7 @@ _Grid = tuple[str, Values, Values]
 
 
 def _grids(rows: Values) -> Iterator[_Grid]:
-    """The grids that quantizers lay over rows."""
+    """The quantization grids of rows, as quantizers choose them."""
     peak = np.abs(rows).max(axis=1, keepdims=True)
     zero = np.zeros_like(peak)
     low, high = np.minimum(rows.min(axis=1, keepdims=True), 0), np.maximum(rows.max(axis=1, keepdims=True), 0)

@@ -51,8 +51,8 @@ def beyond_integers(one: Values, two: Values, target: Parameter) -> str | None:
             few, reach = (np.abs(rows[cut]).max() for rows in (second, first))
             scales = span(way.steps[cut.any(axis=1)])
             return (
-                f"cut off at the bounds of {target.dtype} in {cut.sum()} of {one.size} places: a scale of {scales} "
-                f"holds no more than {few:.4g}, and they reach {reach:.4g}"
+                f"clipped at the bounds of {target.dtype} in {cut.sum()} of {one.size} places: the scale {scales} "
+                f"holds values up to {few:.4g}, and they reach {reach:.4g}"
             )
     return None
 
@@ -92,7 +92,7 @@ def _without_scales(one: Values, two: Values, target: Parameter, way: Slices) ->
     if np.linalg.norm(first - second) <= noise * np.linalg.norm(first):
         return None  # a factor of all is no order
     found = reordered(first, second, noise)
-    return None if found is None else f"{found[1]}, and their scales aren't"
+    return None if found is None else f"{found[1]}, without their scales"
 
 
 def _standardized(rows: Values) -> Values:
@@ -180,4 +180,4 @@ def _other_zero_points(one: Values, two: Values, way: Slices, held: npt.NDArray[
     if _wrong(one, moved, way).any():
         return None
     ends = " to ".join(dict.fromkeys(f"{end:+.0f}" for end in (shifts.min(), shifts.max())))
-    return f"shifted by {ends} of their steps: as by another zero point"
+    return f"shifted by {ends} quantization steps, as by another zero point"

@@ -26,13 +26,14 @@ from conrepair.diagnosis.localization.judge.quantization import MOST_BITS, round
 from conrepair.diagnosis.localization.numbers import few_bits, naming
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array, Parameter
+from conrepair.ground.runtime.words import percent
 
 _SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
 
 
 @dataclass(frozen=True)
 class ParameterDifference:
-    """What differs.
+    """A difference of a parameter.
 
     Attributes:
         kind: Of fault.
@@ -93,7 +94,7 @@ def compare_parameters(source: Parameter, target: Parameter) -> ParameterDiffere
 def _of_texts(one: Array, two: Array) -> ParameterDifference | None:
     """How texts differ, which nothing is computed with."""
     if one.shape != two.shape:
-        words = f"of shape {list(two.shape)} in the target, {list(one.shape)} in the source"
+        words = f"of shape {list(two.shape)} in the converted model, {list(one.shape)} in the original"
         return ParameterDifference(Kind.PARAMETERS, words, 1.0)
     other = np.not_equal(one, two).astype(bool)
     if not other.any():
@@ -117,9 +118,9 @@ def _of_whole_numbers(one: Values, two: Values) -> ParameterDifference | None:
 
 
 def _others(target: str, source: str, other: Array) -> str:
-    """The first of what's another one, and in how many places that is so."""
+    """The first index or text that differs, and how many do."""
     places = "" if other.size == 1 else f", and so in {int(other.sum())} of {other.size} places"
-    return f"{target} in the target, {source} in the source{places}"
+    return f"{target} in the converted model, {source} in the original{places}"
 
 
 def _of_portion(portion: Values, two: Values, whole: Values) -> ParameterDifference | None:
@@ -169,7 +170,7 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> ParameterDiffer
         if found is not None:
             kind, words = found
             return ParameterDifference(kind, words, relative, test in {_lost, scaled, reordered, moved_on})
-    words = f"off by {relative:.2g} (relative L2), as if disturbed by noise"
+    words = f"off by {percent(relative)} everywhere, as if random noise were added"
     return ParameterDifference(Kind.PARAMETERS, words, relative, disturbed=True)
 
 
@@ -177,7 +178,7 @@ def _lost(one: Values, two: Values, _: float) -> Found:
     if not two.any():
         return Kind.PARAMETERS, "zero everywhere"
     if two.size > 1 and np.ptp(two) == 0 and np.ptp(one) > 0:
-        return Kind.PARAMETERS, f"{two.flat[0]:g} everywhere, as if never set"
+        return Kind.PARAMETERS, f"{two.flat[0]:g} everywhere, as if never loaded"
     return None
 
 
@@ -250,10 +251,10 @@ def mask_words(source: Array, target: Array) -> str | None:
     if not other:
         return None
     if other == ours.size:
-        return "a mask, the opposite of the source's"
+        return "a mask, inverted"
     words = f"a mask that differs in {other} of {ours.size} places"
     if theirs.all() or not theirs.any():
-        return f"{words}: it's the same everywhere"
+        return f"{words}: all its values are the same"
     shift = _diagonals(ours, theirs)
     return f"{words}: shifted by {_counted(shift)}" if shift else words
 

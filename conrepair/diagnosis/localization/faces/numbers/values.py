@@ -12,6 +12,7 @@ from conrepair.diagnosis.localization.faces.numbers.parameters import stored_as
 from conrepair.diagnosis.localization.numbers import naming
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.whole_numbers import are_texts
 
 Values = npt.NDArray[np.float64]
@@ -63,7 +64,7 @@ def _affine(one: Values, two: Values) -> Found:
     offset = f"{b:+.4g} off" if abs(b) > naming.ALMOST * spread else ""
     if not (factor or offset) or not _near(two, a * one + b) or not two.std():
         return None
-    return None, f"{' and '.join(filter(None, (factor, offset)))} what the source has"
+    return None, f"{' and '.join(filter(None, (factor, offset)))} the original's values"
 
 
 def _shifted(one: Values, two: Values) -> Found:
@@ -78,7 +79,7 @@ def _shifted(one: Values, two: Values) -> Found:
         for steps in itertools.product((-1, 0, 1), repeat=len(group)) if differ else ():
             if any(steps) and _near(np.roll(one, steps, group)[inner], two[inner]):
                 ways = (f"{step:+d} along axis {axis}" for step, axis in zip(steps, group, strict=True) if step)
-                return None, f"shifted by a cell ({', '.join(ways)})"
+                return None, f"shifted by one element ({', '.join(ways)})"
     return None
 
 
@@ -110,7 +111,7 @@ def _saturated(one: Values, two: Values) -> Found:
     beyond = (one < low) | (one > high)
     if low == high or not beyond.any() or not _near(np.clip(one, low, high), two):
         return None
-    return None, f"cut off at {low:.4g} and {high:.4g} ({float(beyond.mean()):.0%} of the values)"
+    return None, f"clipped at {low:.4g} and {high:.4g} ({percent(float(beyond.mean()))} of the values)"
 
 
 def _channels(one: Values, two: Values) -> Found:

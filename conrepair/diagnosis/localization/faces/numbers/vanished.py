@@ -15,18 +15,18 @@ _BACK = 3  # nodes in front of a region: what's added there shows where it's div
 
 
 def vanished_findings(region: Region) -> Iterator[Finding]:
-    """What vanished in a region, or in front of it: there it changes so little that nothing shows it."""
+    """Numbers that became zero in half precision, in a region or in front of it, where too little changes."""
     pairs = [*paired_nodes(region.source, region.target), *_before(region)]
     told = set[str]()
     for ours, theirs in pairs:
         for name, number in _vanished(ours, theirs):
             became, size = ("infinite", "large") if abs(number) > 1 else ("0", "small")
-            words = f"{name} of `{theirs.layer}` is {became} in the target, {number:.6g} in the source"
+            words = f"{name} of `{theirs.layer}` is {became} in the converted model, {number:.6g} in the original"
             if words not in told:
                 told.add(words)
                 sides = (ours.layer,), (theirs.layer,)
                 rule = f"{name.split(' (')[0]} of {theirs.native} became {became}"
-                yield Finding(Kind.PRECISION, f"{words}: half precision has none so {size}", *sides, words, rule=rule)
+                yield Finding(Kind.PRECISION, f"{words}: float16 has no number so {size}", *sides, words, rule=rule)
 
 
 def has_vanished(source: Side, target: Side) -> bool:

@@ -54,8 +54,8 @@ def contradicted(region: Region) -> Iterator[Grids]:
         elif name in clipped and (right := _from_zero(tensor)) is not None:
             low, held = tensor.held_by(tensor.quantization)[0], tensor.quantization.zero_point
             words = (
-                f"the range of `{_layer(name, graph)}` stands for a ReLU, and begins at {low:.3g}: its zero point is "
-                f"{held}, that of zero as the lowest value is {right.zero_point}"
+                f"the quantization range of `{_layer(name, graph)}` stands for a ReLU, but begins at {low:.3g}: its "
+                f"zero point is {held} and should be {right.zero_point}"
             )
             yield Grids(name, (right,), words, BELOW_ZERO)
 

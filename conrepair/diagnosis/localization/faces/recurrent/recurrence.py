@@ -19,13 +19,13 @@ GATES: Mapping[str, tuple[str, ...]] = {
     "GRU": ("update", "reset", "new"),
     "RNN": ("state",),
 }
-"""In the vocabulary's order, which is ONNX's."""
+"""Gates of a recurrent layer, in ONNX's order."""
 
 PARTS = {"weight": "the input's weights are", "recurrent": "the recurrent weights are", "bias": "the bias is"}
 """Of a layer, with a verb."""
 
 WAYS = ("forward", "backward")
-"""Directions."""
+"""Directions of a recurrent layer."""
 
 _BENDS: Mapping[str, Mapping[str, Sequence[int]]] = {
     "LSTM": {"gates": [0], "cell and output": [1, 2], "cell": [1], "output": [2]},
@@ -96,7 +96,7 @@ class Layer:
 
 
 Layers = tuple[Layer, ...]
-"""One for each direction."""
+"""The parameters of a recurrent layer, for each direction."""
 
 
 def layers_of_node(node: Node) -> Layers | None:

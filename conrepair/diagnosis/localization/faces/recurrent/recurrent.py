@@ -83,7 +83,7 @@ def _finding(region: Region, form: RecurrentForm) -> Finding:
     target = (*(item.layer for item in first), *region.target.layers)
     return Finding(
         Kind.PARAMETERS if _options(form.wrong) == _options(form.right) else Kind.HYPERPARAMETERS,
-        f"the target computes what the {form.node.op} `{form.node.layer}` does where {form.words}",
+        f"the converted model computes the {form.node.op} `{form.node.layer}` as if {form.words}",
         (form.node.layer, *region.source.layers),
         target,
         rule=form.words,
@@ -210,7 +210,7 @@ def _read(graph: LayerGraph, node: Node, known: Mapping[str, Values]) -> Values 
 
 
 def _begins(region: Region) -> dict[str, Values]:
-    """What the source reads at the cuts."""
+    """The source's values that a segment reads at its boundaries."""
     return {
         region.partners[begin]: np.asarray(region.layouts[begin].to_source(region.fed(begin)), np.float64)
         for begin in region.target.begins

@@ -28,7 +28,7 @@ _PORTIONS = (1, 2, 4)  # of the features: all are turned, a half, or a quarter
 
 @dataclass(frozen=True)
 class OtherForm:
-    """A rotation of the target that turns other features together than the source's.
+    """A rotary position embedding of the target that turns other pairs of features than the source's.
 
     Attributes:
         begin: The tensor that's turned.
@@ -55,19 +55,19 @@ class OtherForm:
 
 
 def rotary_findings(region: Region) -> Iterator[Finding]:
-    """Rotations in a piece, or that it's a part of, in words."""
+    """The findings of rotary position embeddings in a segment, or that it's a part of."""
     for form in other_forms(region):
         halves, pairs = "halves of the features", "interleaved pairs"
         turned = (halves, pairs) if form.in_halves else (pairs, halves)
-        rule = "rotary positions turn {} in the target, {} in the source".format(*turned)
-        words = f"{rule}: up to `{form.layer}`; with the features in the other order, the result is the source's"
+        rule = "rotary position embeddings turn {} in the converted model, {} in the original".format(*turned)
+        words = f"{rule} (up to `{form.layer}`); with the features in the other order, the result is the original's"
         ours = tuple(node.layer for node in reversed(form.sources))
         theirs = (form.layer, *(node.layer for node in form.nodes))
         yield Finding(Kind.STRUCTURE, words, ours, theirs, f"rotary {form.end}", rule=rule)
 
 
 def other_forms(region: Region) -> list[OtherForm]:
-    """Rotations of the other form in a piece, or that it's a part of.
+    """Rotary position embeddings of the other form in a segment, or that it's a part of.
 
     Args:
         region: Guilty.
@@ -89,7 +89,7 @@ def other_forms(region: Region) -> list[OtherForm]:
 
 
 def _before(region: Region) -> Iterator[str]:
-    """Cuts in front of a piece, or not far before it, the nearest first."""
+    """Boundaries in front of a segment, or not far before it, the nearest first."""
     graph, end = region.target.graph, region.target.end
     near = itertools.islice(graph.nearest([end]), _FAR)
     for name in dict.fromkeys(name for node in near for name in node.inputs):

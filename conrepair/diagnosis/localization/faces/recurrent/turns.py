@@ -64,7 +64,7 @@ def _odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
     for node, role, usual in odd_members(turns):
         parameter, (found, _) = node.parameters[role], usual[0]
         named = f" ({parameter.name})" if parameter.name else ""
-        words = f"the {role}{named} of `{node.layer}` is {found.words}, compared with what other turns have"
+        words = f"the {role}{named} of `{node.layer}` is {found.words}, compared with other iterations of the loop"
         yield Finding(found.kind, words, tuple(source), (node.layer,))
 
 
@@ -156,12 +156,12 @@ def _replaced(
         for (name, odd), (common, usual) in itertools.permutations(kinds.items(), 2):
             if of_one_family(name, common) and _is_rare(len(odd), len(usual), turns):
                 for node in odd:
-                    words = f"`{node.layer}` is {node.native}, where other turns have {usual[0].native}"
+                    words = f"`{node.layer}` is {node.native}, {usual[0].native} in other iterations of the loop"
                     yield Finding(Kind.GRAPH, words, region.source.layers, (node.layer,), weight=0.8)
 
 
 def _is_rare(odd: int, usual: int, turns: int) -> bool:
-    """Whether so few turns have it that it's none of what a turn consists of."""
+    """Whether so few iterations of the loop have an operator that it's no part of the usual iteration."""
     return usual >= max(naming.TURNS, naming.RARE * odd) and turns >= naming.RARE * odd
 
 
@@ -176,7 +176,7 @@ def _instead(odd: Sequence[_Way], usual: Sequence[_Way]) -> Iterator[_Way]:
 def _extra(way: _Way, region: Region) -> Iterator[Finding]:
     for step in together(way.between, region.target.graph):
         kind, words = kind_of_extra(step, region)
-        what = f"{called(step)} `{step.layer}` is in one turn of the loop, and not in others{words}"
+        what = f"{called(step)} `{step.layer}` is in one iteration of the loop only{words}"
         layers = (*step.layers, way.begin.layer)
         yield Finding(kind, what, region.source.layers, layers, f"extra {step.layer}", weight=0.9)
 
@@ -185,7 +185,12 @@ def _lacking(way: _Way, usual: _Way, region: Region) -> Finding:
     words = f"{usual.between[0].native} is missing between `{way.begin.layer}` and `{way.end.layer}`"
     layers = (way.begin.layer, way.end.layer)
     return Finding(
-        Kind.GRAPH, f"{words}: other turns have it", region.source.layers, layers, f"missing {layers}", weight=0.9
+        Kind.GRAPH,
+        f"{words}: other iterations of the loop have it",
+        region.source.layers,
+        layers,
+        f"missing {layers}",
+        weight=0.9,
     )
 
 

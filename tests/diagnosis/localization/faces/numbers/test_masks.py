@@ -34,8 +34,10 @@ def test_other_masks() -> None:
     holes = KEEP.copy()
     holes[5, 2] = holes[7, 0] = False
     assert mask_words(KEEP, holes) == "a mask that differs in 2 of 64 places"
-    assert mask_words(KEEP, ~KEEP) == "a mask, the opposite of the source's"
-    assert mask_words(KEEP, np.ones_like(KEEP)) == "a mask that differs in 28 of 64 places: it's the same everywhere"
+    assert mask_words(KEEP, ~KEEP) == "a mask, inverted"
+    assert (
+        mask_words(KEEP, np.ones_like(KEEP)) == "a mask that differs in 28 of 64 places: all its values are the same"
+    )
     assert mask_words(FORMS["added"](KEEP), FORMS["added, endless"](KEEP)) is None
 
 

@@ -54,7 +54,7 @@ def test_other_zero_points_of_blocks_are_told() -> None:
     shifts = np.random.default_rng(2).integers(-3, 4, scales.shape)
     values = ((integers + shifts) * scales).reshape(WEIGHT.shape)
     words = other_grid(WEIGHT, values, _parameter(values, scales, 16))
-    assert words == "shifted by -3 to +3 of their steps: as by another zero point"
+    assert words == "shifted by -3 to +3 quantization steps, as by another zero point"
 
 
 def test_a_scale_that_is_wrong_explains_no_more_than_its_bits_allow() -> None:

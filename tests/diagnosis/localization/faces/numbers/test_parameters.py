@@ -43,7 +43,7 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     "scaled by little": (KERNEL, KERNEL * 1.001, Kind.PARAMETERS, "scaled by 1.001"),
     "negated": (KERNEL, -KERNEL, Kind.PARAMETERS, "negated"),
     "zero": (KERNEL, 0 * KERNEL, Kind.PARAMETERS, "zero everywhere"),
-    "constant": (VECTOR, np.ones_like(VECTOR), Kind.PARAMETERS, "1 everywhere, as if never set"),
+    "constant": (VECTOR, np.ones_like(VECTOR), Kind.PARAMETERS, "1 everywhere, as if never loaded"),
     "root": (VECTOR, np.sqrt(VECTOR), Kind.PARAMETERS, "the square root of what it was"),
     "root, of zeros too": (WITH_ZEROS, np.sqrt(WITH_ZEROS), Kind.PARAMETERS, "the square root of what it was"),
     "square": (VECTOR, VECTOR**2, Kind.PARAMETERS, "the square of what it was"),
@@ -60,19 +60,21 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     ),
     "rows for columns": (
         TABLE, TABLE.reshape(8, 25, 16).swapaxes(0, 1).reshape(200, 16), Kind.PARAMETERS,
-        "permuted along axis 0 (198 of 200 places): the axis is 25 x 8 in the target, 8 x 25 in the source",
+        ("permuted along axis 0 (198 of 200 places): the axis is 25 x 8 in the converted model, 8 x 25 "
+         "in the original"),
     ),
     "rows for columns of blocks": (
         SQUARE, SQUARE.reshape(40, 2, 5, 4).swapaxes(1, 2).reshape(40, 40), Kind.PARAMETERS,
-        "permuted along axis 1 (32 of 40 places): the axis is 5 x 2 x 4 in the target, 2 x 5 x 4 in the source",
+        ("permuted along axis 1 (32 of 40 places): the axis is 5 x 2 x 4 in the converted model, 2 x "
+         "5 x 4 in the original"),
     ),
     "halves": (
         SQUARE, np.roll(SQUARE, 20, 1), Kind.PARAMETERS,
-        "permuted along axis 1 (40 of 40 places): its 2 equal parts stand in the order [1, 0]",
+        "permuted along axis 1 (40 of 40 places): its 2 equal parts are in the order [1, 0]",
     ),
     "gates": (
         SQUARE, SQUARE.reshape(4, 10, 40)[[0, 3, 2, 1]].reshape(40, 40), Kind.PARAMETERS,
-        "permuted along axis 0 (20 of 40 places): its 4 equal parts stand in the order [0, 3, 2, 1]",
+        "permuted along axis 0 (20 of 40 places): its 4 equal parts are in the order [0, 3, 2, 1]",
     ),
     "a table that begins later": (
         TABLE[:-2], TABLE[2:], Kind.PARAMETERS, "shifted by -2 along axis 0, with other numbers in 2 of 198 places",
@@ -105,7 +107,7 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
         SQUARE, levels(SQUARE, 4), Kind.PRECISION,
         "rounded to int4, one scale for the whole tensor, and stored as real numbers",
     ),
-    "noise": (SQUARE, noise(SQUARE), Kind.PARAMETERS, "off by 0.1 (relative L2), as if disturbed by noise"),
+    "noise": (SQUARE, noise(SQUARE), Kind.PARAMETERS, "off by 10 % everywhere, as if random noise were added"),
     "shape": (SQUARE, SQUARE[:, :20], Kind.PARAMETERS, "of shape [40, 20] instead of [40, 40]"),
     "not finite": (
         SQUARE, np.where(SQUARE > 2.5, np.inf, SQUARE), Kind.PARAMETERS,
@@ -207,9 +209,9 @@ def test_scales_that_are_not_those_of_their_integers() -> None:
 @pytest.mark.parametrize(
     ("one", "two", "words"),
     [
-        (0, -1, "-1 in the target, 0 in the source"),
-        (3, 6, "6 in the target, 3 in the source"),
-        ([0, 2, 4], [0, 3, 4], "3 in the target, 2 in the source, and so in 1 of 3 places"),
+        (0, -1, "-1 in the converted model, 0 in the original"),
+        (3, 6, "6 in the converted model, 3 in the original"),
+        ([0, 2, 4], [0, 3, 4], "3 in the converted model, 2 in the original, and so in 1 of 3 places"),
         ([0, 1, 2], [1, 2, 3], "shifted by 1"),
         ([0, 1, 2], [2, 1, 0], "permuted along axis 0 (2 of 3 places)"),
     ],

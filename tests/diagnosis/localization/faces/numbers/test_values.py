@@ -40,14 +40,14 @@ def slices(change: float) -> Array:
 
 CASES: dict[str, tuple[Array, Array, Kind | None, str]] = {
     "zero": (PICTURE, 0 * PICTURE, None, "zero everywhere"),
-    "scaled": (PICTURE, 3 * PICTURE, None, "3 times what the source has"),
-    "negated": (PICTURE, -PICTURE, None, "-1 times what the source has"),
-    "offset": (PICTURE, PICTURE + 0.25, None, "+0.25 off what the source has"),
-    "affine": (PICTURE, 2 * PICTURE - 1, None, "2 times and -1 off what the source has"),
-    "shifted": (PICTURE, moved((1,), (3,)), None, "shifted by a cell (+1 along axis 3)"),
-    "shifted back": (PICTURE, moved((-1,), (2,)), None, "shifted by a cell (-1 along axis 2)"),
+    "scaled": (PICTURE, 3 * PICTURE, None, "3 times the original's values"),
+    "negated": (PICTURE, -PICTURE, None, "-1 times the original's values"),
+    "offset": (PICTURE, PICTURE + 0.25, None, "+0.25 off the original's values"),
+    "affine": (PICTURE, 2 * PICTURE - 1, None, "2 times and -1 off the original's values"),
+    "shifted": (PICTURE, moved((1,), (3,)), None, "shifted by one element (+1 along axis 3)"),
+    "shifted back": (PICTURE, moved((-1,), (2,)), None, "shifted by one element (-1 along axis 2)"),
     "shifted both": (
-        PICTURE, moved((1, 1), (2, 3)), None, "shifted by a cell (+1 along axis 2, +1 along axis 3)",
+        PICTURE, moved((1, 1), (2, 3)), None, "shifted by one element (+1 along axis 2, +1 along axis 3)",
     ),
     "reversed": (
         PICTURE, PICTURE[:, ::-1], Kind.STRUCTURE,
@@ -55,11 +55,12 @@ CASES: dict[str, tuple[Array, Array, Kind | None, str]] = {
     ),
     "halves exchanged": (
         MATRIX, np.roll(MATRIX, 150, 1), Kind.STRUCTURE,
-        "the same values in another order along axis 1: its 2 equal parts stand in the order [1, 0]",
+        "the same values in another order along axis 1: its 2 equal parts are in the order [1, 0]",
     ),
     "multiplier first": (
         PICTURE, PICTURE.reshape(-1, 2, 3, 9, 8).swapaxes(1, 2).reshape(PICTURE.shape), Kind.STRUCTURE,
-        "the same values in another order along axis 1: the axis is 3 x 2 in the target, 2 x 3 in the source",
+        ("the same values in another order along axis 1: the axis is 3 x 2 in the converted model, 2 "
+         "x 3 in the original"),
     ),
     "reordered": (
         MATRIX, MATRIX[:, np.random.default_rng(2).permutation(300)], Kind.STRUCTURE,
@@ -70,7 +71,7 @@ CASES: dict[str, tuple[Array, Array, Kind | None, str]] = {
         PICTURE, PICTURE.astype(ml_dtypes.bfloat16).astype(np.float32), Kind.PRECISION, "stored as bfloat16",
     ),
     "levels": (MATRIX, np.round(MATRIX * 4) / 4 * np.float32(1.001), Kind.PRECISION, "stored in"),
-    "saturated": (MATRIX, np.clip(MATRIX, -0.5, 1), None, "cut off at -0.5 and 1 ("),
+    "saturated": (MATRIX, np.clip(MATRIX, -0.5, 1), None, "clipped at -0.5 and 1 ("),
     "one slice": (PICTURE, slices(1.0), None, "wrong in 1 of 6 slices of axis 1 (4)"),
     "by channel": (
         PICTURE, PICTURE * np.linspace(1, 3, 6)[:, None, None] + np.linspace(-1, 2, 6)[:, None, None], None,
@@ -109,14 +110,14 @@ def test_channels_in_the_last_axis() -> None:
     last = relation(PICTURE.transpose(0, 2, 3, 1), bordered(2.5).transpose(0, 2, 3, 1))
     assert last == (None, "wrong at the border along axes [1, 2] only")
     shifted = relation(PICTURE.transpose(0, 2, 3, 1), moved((1, 1), (2, 3)).transpose(0, 2, 3, 1))
-    assert shifted == (None, "shifted by a cell (+1 along axis 1, +1 along axis 2)")
+    assert shifted == (None, "shifted by one element (+1 along axis 1, +1 along axis 2)")
 
 
 def test_values_that_were_not_finite_before_say_nothing() -> None:
     one = PICTURE.copy()
     one[0, 0, 0, 0] = np.nan
     two = 2 * one
-    assert relation(one, two) == (None, "2 times what the source has")
+    assert relation(one, two) == (None, "2 times the original's values")
 
 
 @pytest.mark.parametrize("size", [1, 2])

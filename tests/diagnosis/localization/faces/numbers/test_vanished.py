@@ -43,7 +43,7 @@ def test_an_epsilon_that_became_zero(body: str, zeros: bool, tmp_path: Path) -> 
     sides = [opened(path, feeds) for path in paths]
     found = localize_networks(*sides, [(feeds, feeds)], tmp_path / "work", Options(precision="float16")).result
     named = [fault.words for fault in (*found.faults, *found.latent)]
-    assert sum("is 0 in the target, 1e-08 in the source" in words for words in named) == 1
+    assert sum("is 0 in the converted model, 1e-08 in the original" in words for words in named) == 1
     assert not any("rounded" in words for words in named)
     shown = zeros or body == ENTROPY  # where a ReLU gives 0, a logarithm of 0 is taken
     assert (found.verdict is Verdict.FAULTY) == shown
@@ -79,7 +79,7 @@ def _masked(path: Path, kind: str, bound: float) -> Path:
 def test_a_bound_that_became_infinite_is_named_and_repaired(tmp_path: Path) -> None:
     source, target = _masked(tmp_path / "a.onnx", "float", _LOWEST), _masked(tmp_path / "b.onnx", "float16", _LOWEST)
     repaired = conrepair.repair(source, target, in_process=True)
-    assert "(bound) of `p` is infinite in the target, -3.4e+38 in the source" in str(repaired)
+    assert "(bound) of `p` is infinite in the converted model, -3.4e+38 in the original" in str(repaired)
     assert repaired.verdict is Verdict.NOISE
     assert "the operand of `p` is -6.55e+04" in str(repaired)
 
