@@ -198,7 +198,7 @@ def report(found: list[Outcome]) -> str:
 def _short(reason: str) -> str:
     text = re.sub(r"\s+", " ", reason.replace("|", "/"))
     text = re.sub(r"^\w+\(.*\) of node '.*?' can't be imported: ", "", text)
-    return text.removesuffix(" Rewrite that part of the source model, or pin another route (`via`).")[:240]
+    return text.removesuffix(" Rewrite that part of the original model, or choose another route (`via`).")[:240]
 
 
 def main() -> int:

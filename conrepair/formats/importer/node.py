@@ -230,7 +230,7 @@ class ImportedNode:
         attributes = ", ".join(f"{name}={_short(item)}" for name, item in self.ir.attributes.items())
         return ConversionError(
             f"{self.operator}({attributes}) of node '{self.name}' can't be imported: {reason}. Rewrite that part of "
-            "the source model, or pin another route (`via`)."
+            "the original model, or choose another route (`via`)."
         )
 
     # --- element by element -------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ _ONNX = {1: _VARINT, 2: _BYTES, 3: _BYTES, 4: _BYTES, 5: _VARINT, 6: _BYTES, _GR
 _GRAPHDEF = {1: _BYTES, 2: _BYTES, 3: _VARINT, 4: _BYTES, 5: _BYTES}
 
 _ORIGINAL = (
-    "Its outputs can be compared, computed where it runs (`conrepair inputs` writes what to feed it); or give the "
+    "Record its outputs where it runs, and compare these (`conrepair inputs` writes inputs for it); or give the "
     "model that it was made of."
 )
 _WEB = "a web page: a download that needs to be logged in, or another address, gives one. Fetch it anew."
@@ -82,8 +82,8 @@ def detect_framework(path: Path, *, recorded: bool = False) -> str:
         if recorded:
             return RECORDED
         raise ModelLoadError(
-            f"{path} holds arrays of NumPy. `compare` and `localize` take them, as outputs that were computed "
-            "elsewhere; here a model is needed. What a model is fed is given as --data."
+            f"{path} holds arrays of NumPy. `compare` and `localize` take them as recorded outputs; here a model "
+            "is needed. Inputs of a model are given as its data (--data)."
         )
     if not path.is_file() and not path.is_dir():
         raise ModelLoadError(f"{path} is a device or a pipe. Copy the model into a file.")

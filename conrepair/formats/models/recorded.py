@@ -29,7 +29,7 @@ class Recorded(Format):
             TensorSpec(name, ("samples", *array.shape[1:]), array.dtype.name) for name, array in arrays.items()
         )
         return Description(
-            format="outputs computed elsewhere",
+            format="recorded outputs",
             inputs=(),
             outputs=specs,
             operators={},
@@ -43,7 +43,7 @@ class Recorded(Format):
         Raises:
             ModelLoadError: always.
         """
-        raise ModelLoadError(f"{model.path} holds outputs that were computed elsewhere, and no model that could run.")
+        raise ModelLoadError(f"{model.path} holds recorded outputs, and no model that could run.")
 
 
 FRAMEWORK = Recorded()

@@ -102,7 +102,7 @@ class Network(abc.ABC):
 
     @abc.abstractmethod
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
-        """Prepare a piece of the network.
+        """Prepare a segment of the network.
 
         A tensor that is fed *and* wanted is computed from what is fed in front of it; whoever reads it in the
         segment gets the fed value. So one segment can compute every piece between neighbouring cuts at once.
@@ -182,7 +182,7 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     Raises:
         ModelLoadError: if it can't be read or has no graph that can be cut.
     """
-    # Which axis counts the samples says nothing to who opens it.
+    # The batch axis doesn't matter for opening a network.
     sizes = [dataclasses.replace(spec, sample_axis=None) for spec in inputs]
     how = repr((model.bare, sizes))
     return _RECENT.of(Path(model.path), how, lambda: _opened(model, inputs))

@@ -24,13 +24,14 @@ from conrepair.ground.data.tensor_spec import NARROW_INTEGERS, TensorSpec
 from conrepair.ground.graph.input_ranges import input_ranges, weighs
 from conrepair.ground.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.ground.runtime.words import percent
 
 _SAMPLES = 8  # that a range is tried with
 _SIZE = 2  # of the batch, where a file leaves it open
 _TRIALS = 64  # of sizes that a file leaves open
 # For logarithms and roots; for what overflows; for what needs more; for pictures.
 _OTHERS = ((0.05, 1.0), (-0.05, 0.05), (1.0, 8.0), (0.0, 255.0))
-_OTHER_DATA = "give data (--data), or a range (--low, --high)"
+_OTHER_DATA = "try your own data, or another range of inputs"
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class ChosenValues:
 
 @dataclass(frozen=True)
 class _Answers:
-    """What a source makes of some samples.
+    """How a source's outputs depend on some samples.
 
     Attributes:
         numbers: Whether most of what it gives are numbers.
@@ -68,10 +69,8 @@ class _Answers:
     def __str__(self) -> str:
         """For a person: what's wrong with them."""
         if not self.numbers:
-            return "outputs are NaN or infinite for the most part"
-        return (
-            f"outputs hardly depend on the inputs (they vary by {self.spread or 0:.1e} of their size between samples)"
-        )
+            return "outputs are mostly NaN or infinite"
+        return f"all samples give nearly the same output ({percent(self.spread or 0)} apart)"
 
 
 def choose_inputs(
@@ -111,8 +110,8 @@ def choose_inputs(
         others += [replace(wanted, low=low, high=high) for low, high in _OTHERS] if open_ends else []
         chosen = _telling(lambda limits: runs.answers(source.inputs, limits, count), wanted, others, first)
         tried = "; ".join(_in_short(limits) for limits in others)
-        tried = f"; {tried}: tried too" if others else ""
-        found = f", so they're drawn {_in_short(chosen)}" if chosen != wanted else tried
+        tried = f", also on inputs {tried}" if others else ""
+        found = f", so inputs are drawn {_in_short(chosen)}" if chosen != wanted else tried
         notes += (f"on inputs {in_words(source.inputs, wanted)}, {first}{found}: {_OTHER_DATA}",)
     return ChosenValues(chosen, notes)
 
@@ -211,10 +210,11 @@ def _with_sizes(
             return source, ()
         if runs.answers(inputs, limits, count) is not None:
             chosen = ", ".join(_chosen(source.inputs, inputs))
-            words = f"{name} leaves sizes open, which are chosen: {chosen}; other ones can be declared (--input)"
+            words = f"{name} has dynamic shapes, for which sizes were chosen: {chosen}; declare others (--input)"
             return source.with_inputs(inputs), (words,)
         tried += 1
-    return source, (f"{name} runs with none of {tried} choices of the sizes that it leaves open: {runs.failure}",)
+    words = f"{name} has dynamic shapes, and runs with none of {tried} choices of sizes: {runs.failure}"
+    return source, (words,)
 
 
 def _chosen(inputs: Sequence[TensorSpec], sized: Sequence[TensorSpec]) -> list[str]:
@@ -251,8 +251,8 @@ def _agreed(
                     ours[spec.name] = drawn = other.ordinary(limits.low, limits.high)
                     notes.append(_unsaid(source, target, spec, other, drawn))
             elif known.differs(other):
-                whose = f"{Path(target.model.path).name}'s input for {spec.name}"
-                notes.append(f"{whose} is made for {other}, its source's for {known}")
+                whose = f"the input {spec.name} of {Path(target.model.path).name}"
+                notes.append(f"{whose} is made for {other}, that of the original for {known}")
     return tuple(_unless_asked(spec, ours.get(spec.name), limits) for spec in source.inputs), tuple(notes)
 
 
@@ -261,9 +261,9 @@ def _unsaid(source: LoadedModel, target: LoadedModel, spec: TensorSpec, held: In
     one, two = (Path(reader.model.path).name for reader in (source, target))
     low, high, *ends = (f"{end:.4g}" for item in (held, drawn) for end in (min(item.low), max(item.high)))
     return (
-        f"{one} doesn't say which values {spec.name} has; the grid of {two}'s input covers {low} to {high}, what its "
-        f"calibration met; they're drawn from {' to '.join(ends)}: give real ones (--data) to see whether it was "
-        "calibrated on enough"
+        f"{one} doesn't say which values its input {spec.name} takes, and that of {two} was calibrated for {low} to "
+        f"{high}: inputs are drawn from {' to '.join(ends)}. Try your own data, to see whether the calibration data "
+        "was sufficient"
     )
 
 

@@ -45,7 +45,7 @@ def sizes_in_words(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec], want
         wanted: Of `sizes_wanted`.
     """
     return "; ".join(
-        f"input {spec} is declared with other sizes than the source's {partner}"
+        f"input {spec} is declared with another shape than {partner} of the original"
         for partner, spec in resized_inputs(fed, inputs, wanted)
     )
 

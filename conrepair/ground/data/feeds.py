@@ -30,6 +30,7 @@ from conrepair.ground.data.synthetic import SyntheticRange, draw
 from conrepair.ground.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 from conrepair.ground.data.tensors import read_tensors
 from conrepair.ground.runtime.errors import DataError
+from conrepair.ground.runtime.words import percent
 
 Feeds = dict[str, npt.NDArray[Any]]
 _CUT = 1e-3  # of the values: outliers are cut off on purpose
@@ -395,7 +396,7 @@ def _cut_off(array: npt.NDArray[Any], spec: TensorSpec) -> str:
     low, high = (scale * (int(end) - spec.quantization.zero_point) for end in (limits.min, limits.max))
     share = float(np.mean((array < low - scale) | (array > high + scale)))
     words = f"{spec.name} is {spec.dtype} and holds {low:.4g} to {high:.4g}, its data {array.min():.4g} to"
-    return f"{words} {array.max():.4g}: {share:.1%} of them are cut off" if share >= _CUT else ""
+    return f"{words} {array.max():.4g}: {percent(share)} of them are clipped" if share >= _CUT else ""
 
 
 def _stored(array: npt.NDArray[Any], spec: TensorSpec | None) -> npt.NDArray[Any]:

@@ -13,7 +13,9 @@ import numpy.typing as npt
 MOST_LEVELS = 256
 """Numbers that eight bits have."""
 
-_OFF_STEP = 0.02  # of a step: 255 times what single precision makes of the difference of two
+_OFF_STEP = (
+    0.02  # tolerance in quantization steps: 255 times the rounding error of float32 of the difference of two values
+)
 
 
 @dataclass(frozen=True)

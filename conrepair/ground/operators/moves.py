@@ -56,7 +56,7 @@ MOVES: Mapping[str, Operator] = {
         lambda x, to: x.astype(numpy_dtype(to)), lambda x, to: np.ones_like(x), {}, {"to": None}, "move", 1
     ),
     "Expand": _move(np.broadcast_to, {"operand": "what is expanded to a computed shape"}, shape=None),
-    "Concat": _move(lambda *pieces, axis: np.concatenate(pieces, axis), {"operand": "a constant piece"}, axis=None),
+    "Concat": _move(lambda *pieces, axis: np.concatenate(pieces, axis), {"operand": "a constant operand"}, axis=None),
     "Stack": _move(lambda *pieces, axis: np.stack(pieces, axis), {}, "", _NOT_ONNX, axis=None),
     "Split": _move(_split, {}, axis=None, sizes=None),
     "Slice": _move(_slice, {}, starts=None, ends=None, axes=None, steps=None),

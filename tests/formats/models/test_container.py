@@ -112,7 +112,7 @@ def test_what_content_does_not_say_the_name_does(tmp_path: Path) -> None:
         ("net.plan", b"\x00\x01", "TensorRT"),
         ("net.mlmodel", b"\x08\x04", "Core ML"),
         ("x.npy", b"\x93NUMPY\x01\x00", "--data"),
-        ("x.npz", b"PK\x03\x04", "outputs that were computed elsewhere"),
+        ("x.npz", b"PK\x03\x04", "as recorded outputs"),
         ("net.xml", b'<?xml version="1.0"?>\n<net name="a" version="11">', "OpenVINO"),
         ("model.json", json.dumps({"format": "graph-model", "modelTopology": {}}).encode(), "TensorFlow.js"),
     ],

@@ -33,7 +33,7 @@ def test_inputs_are_paired_by_name() -> None:
     wanted = sizes_wanted(fed, inputs)
     assert wanted == ((None, None), (None, 5))
     assert sizes_in_words(fed, inputs, wanted) == (
-        "input one: float32[1, 6] is declared with other sizes than the source's one: float32[1, 5]"
+        "input one: float32[1, 6] is declared with another shape than one: float32[1, 5] of the original"
     )
 
 

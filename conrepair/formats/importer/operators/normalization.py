@@ -18,7 +18,7 @@ from conrepair.formats.importer.rules import operator
 @operator(ignores=("consumed_inputs", "is_test", "momentum"), refuses="training mode")
 def batch_normalization(node: ImportedNode) -> Any:
     if node.attribute("training_mode", 0) or node.outputs > 1:
-        node.refuse("it's in training mode, where the answer depends on the rest of the batch")
+        node.refuse("it's in training mode, where outputs depend on the rest of the batch")
     if not node.attribute("spatial", 1):
         node.refuse("spatial=0 normalizes each cell of its own")
     epsilon = node.attribute("epsilon", 1e-5)

@@ -30,7 +30,7 @@ _TRUTHS = {*family("comparison"), *(op for op, item in OPERATORS.items() if item
 
 
 class OnnxWriter(Writer[onnx_ir.Value]):
-    """Makes nodes, which no graph has yet.
+    """Builds detached nodes, which are in no graph yet.
 
     Attributes:
         nodes: The new ones, each behind those that it reads.

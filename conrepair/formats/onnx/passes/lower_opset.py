@@ -218,5 +218,5 @@ def _has_no_effect(node: onnx_ir.Node, name: str) -> bool:
 def _refusal(node: onnx_ir.Node, opset: int, reason: str) -> ConversionError:
     return ConversionError(
         f"{node.op_type} '{node.name}' can't be expressed in opset {opset} ({reason}). "
-        "Export the source model with a lower opset, or pin another route (`via`)."
+        "Export the original model with a lower opset, or choose another route (`via`)."
     )

@@ -42,7 +42,7 @@ class OpenPiece:
             results: list[Array] = self.session.run(list(wanted), dict(feeds), _quiet())
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:
-            raise InferenceError(f"running a piece of the network failed: {lines_of(error)[0]}") from error
+            raise InferenceError(f"running a segment of the network failed: {lines_of(error)[0]}") from error
         return results
 
 
@@ -92,7 +92,7 @@ class Sessions:
             )
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:
-            raise InferenceError(f"ONNX Runtime can't run a piece of the network: {lines_of(error)[0]}") from error
+            raise InferenceError(f"ONNX Runtime can't run a segment of the network: {lines_of(error)[0]}") from error
         return OpenPiece(session, () if self.optimized else tuple(values.values()))
 
     def _options(self, piece: OnnxCut) -> Any:
@@ -128,7 +128,7 @@ class OnnxSegment(Segment):
         """See the base class."""
         missing = [name for name in self.needs if name not in feeds]
         if missing:
-            raise InferenceError(f"the piece reads {missing} too, which it was not fed")
+            raise InferenceError(f"the segment reads {missing} too, which it wasn't fed")
         given = {self._feeds[name]: _stored(self._tensors[name], feeds[name]) for name in self.needs}
         results = self._open.run(self.wanted, given)
         return {name: _real(self._tensors[name], array) for name, array in zip(self.wanted, results, strict=True)}

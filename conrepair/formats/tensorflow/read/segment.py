@@ -69,7 +69,7 @@ class TensorFlowSegment(Segment):
             self._function = pieces.function(dict(fed.values()), tuple(wanted.values()))
         # TensorFlow raises errors of any type.
         except Exception as error:
-            raise InferenceError(f"TensorFlow can't build a piece of the network: {error}") from error
+            raise InferenceError(f"TensorFlow can't build a segment of the network: {error}") from error
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """See the base class."""
@@ -88,7 +88,7 @@ class TensorFlowSegment(Segment):
         # The same.
         except Exception as error:
             reason = f"{type(error).__name__}: {str(error)[:600]}"
-            raise InferenceError(f"running a piece of the network failed: {reason}") from error
+            raise InferenceError(f"running a segment of the network failed: {reason}") from error
 
 
 @contextlib.contextmanager

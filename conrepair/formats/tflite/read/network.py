@@ -158,7 +158,7 @@ class TfliteSegment(Segment):
                 self._prepare(self._written)
             missing = [name for name in self.needs if name not in feeds]
             if missing:
-                raise DataError(f"the piece needs values of {missing}, which aren't fed.")
+                raise DataError(f"the segment reads {missing}, which it wasn't fed.")
             given = [(tensor, np.asarray(feeds[tensor.name])) for tensor, _ in self._inputs]
             arrays = [to_stored(_spec(tensor, array.shape), array) for tensor, array in given]
             try:
@@ -176,7 +176,7 @@ class TfliteSegment(Segment):
             self._interpreter = interpreter_of(written.content, reference=self._reference)
             self._interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
-            raise InferenceError(f"TFLite can't prepare the piece that computes {self.wanted}: {error}") from error
+            raise InferenceError(f"TFLite can't prepare the segment that computes {self.wanted}: {error}") from error
         self._resized = None
 
     def _invoke(self, arrays: Sequence[Array]) -> None:

@@ -110,7 +110,7 @@ _DEFAULTS = {"list", "dict", "tuple", "set", "int", "float", "str", "bool"}
 
 
 def findings_of_program(archive: Archive, root: str) -> Generator[UnusualContent, None, dict[str, bytes | None]]:
-    """What no archive of `torch.export.save` has.
+    """Members and entries that a genuine archive of `torch.export.save` never holds.
 
     Args:
         archive: A .pt2 file.

@@ -69,7 +69,9 @@ class TorchNetwork(Network):
             raise
         # Constants are computed here by operators of any library.
         except Exception as error:
-            raise InferenceError(f"a piece of the network can't be built: {type(error).__name__}: {error}") from error
+            raise InferenceError(
+                f"a segment of the network can't be built: {type(error).__name__}: {error}"
+            ) from error
 
     def second_opinion(self) -> TorchNetwork:
         """In float64."""
@@ -143,7 +145,9 @@ class TorchSegment(Segment):
                     results[name] = _own_array(value.clone(), storages)
         # Operators of any library run here.
         except Exception as error:
-            raise InferenceError(f"running a piece of the network failed: {type(error).__name__}: {error}") from error
+            raise InferenceError(
+                f"running a segment of the network failed: {type(error).__name__}: {error}"
+            ) from error
         return {name: results[name] for name in self.wanted}
 
 

@@ -158,7 +158,7 @@ def _request_server(device: RpcDevice) -> tuple[str, int, str]:
         try:
             connection.sendall(struct.pack("<i", base.RPC_TRACKER_MAGIC))
             if base.recvall(connection, 4) != struct.pack("<i", base.RPC_TRACKER_MAGIC):
-                raise _not_a_tracker(device, "it answers something else")
+                raise _not_a_tracker(device, "its reply is of another protocol")
             base.sendjson(connection, [base.TrackerCode.SUMMARY])
             servers = _registered(device, base.recvjson(connection))
             base.sendjson(connection, [base.TrackerCode.REQUEST, device.key, "", _PRIORITY])

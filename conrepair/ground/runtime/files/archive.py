@@ -227,7 +227,7 @@ def _check_names(members: list[zipfile.ZipInfo], *, of_files: bool) -> None:
         if of_files and (leads_out or path_problem(name) or not name.isprintable() or name != info.orig_filename):
             raise ArchiveError(f"{name!r} in it is no name of a file within it")
         if (name.casefold() if of_files else name) in seen:
-            raise ArchiveError(f"{name} is there twice in it, and readers take one or the other")
+            raise ArchiveError(f"{name} is in the zip file twice: libraries may read either of the two")
         seen.add(name.casefold() if of_files else name)
         if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:
             raise ArchiveError(f"{name} in it is encrypted, or packed in a way that not all readers know")
@@ -240,17 +240,19 @@ def _check_places(members: list[zipfile.ZipInfo], file: IO[bytes], listed_at: in
     expected = 0
     for info in sorted(members, key=lambda item: item.header_offset):
         if info.header_offset != expected:
-            raise ArchiveError("there's something before or between its members that it doesn't list")
+            raise ArchiveError(
+                "the zip file holds bytes before or between its members: another reader may see another file"
+            )
         file.seek(expected)
         mark, *_, name_size, extra_size = _HEADER.unpack(file.read(_HEADER.size))
         if mark != _FIRST:
-            raise ArchiveError(f"{info.filename} isn't where it's said to be in it")
+            raise ArchiveError(f"{info.filename} isn't at the place that the zip file's index gives")
         expected += _HEADER.size + name_size + extra_size + info.compress_size
         if info.flag_bits & _HAS_DESCRIPTOR:
             expected += _descriptor_size(info, file, expected)
     listing = sum(46 + len(info.orig_filename.encode()) + len(info.extra) + len(info.comment) for info in members)
     if expected != listed_at or listed_at + listing != ends:
-        raise ArchiveError("there's something behind its members that it doesn't list")
+        raise ArchiveError("the zip file holds bytes behind its members: another reader may see another file")
 
 
 def _descriptor_size(info: zipfile.ZipInfo, file: IO[bytes], place: int) -> int:
@@ -264,7 +266,7 @@ def _descriptor_size(info: zipfile.ZipInfo, file: IO[bytes], place: int) -> int:
             )
             if found.startswith(told):
                 return len(told)
-    raise ArchiveError(f"{info.filename} in it ends in other numbers than it's listed with")
+    raise ArchiveError(f"{info.filename} in it has other sizes or another checksum than the zip file's index gives")
 
 
 def _mask(sizes: str) -> int:
