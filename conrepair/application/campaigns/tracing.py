@@ -121,7 +121,7 @@ class Tracing:
     def ask_referees(self) -> None:
         """Ask all who compute the network in float64 before somebody is blamed; nobody is where they differ."""
         payload = {"model": self._model, "sample": self._sample()}
-        words = f"{self.found.referees[0]} alone judges"
+        words = f"only {self.found.referees[0]} gave exact values"
         done = self._tried_to("referees", payload, words, self._named(_REFEREE))
         if done is None:
             return
@@ -143,7 +143,7 @@ class Tracing:
         if not self.judged.exact[0]:
             return
         payload = {"sides": self._sides, "sample": self._sample(), "blamed": self.found.deviations[0].blamed}
-        done = self._tried_to("kernels", payload, "the kernels can't be looked into")
+        done = self._tried_to("kernels", payload, "the error can't be followed through the kernels")
         if done is None:
             return
         told = done.read(Followed)
@@ -204,14 +204,16 @@ class Tracing:
         if worst.kind not in _JUDGED_KINDS or side.setting is None:
             return
         payload = {"model": self._model, "chosen": side.chosen}
-        listed = self._tried_to("switches", payload, "the switches aren't known", self._lister(side))
+        listed = self._tried_to("switches", payload, "the passes and options can't be listed", self._lister(side))
         if listed is None:
             return
         switches = listed.read(tuple[Switch, ...])
         tries = _Tries(self, SYSTEMS[side.system], side.setting, switches, worst)
         wrong = tries.deviate(range(len(switches)))
         if wrong is None:
-            self._doubt("the setting couldn't be built a second time, so no switch is isolated")
+            self._doubt(
+                "a second build with the same setting failed, so which optimization is the cause wasn't searched"
+            )
             return
         # What makes it deviate; or what makes it right, where the other side is wrong. One that fails says neither.
         found = isolate(len(switches), lambda on: tries.deviate(on) is wrong, tries=self._builds)
@@ -235,7 +237,7 @@ class Tracing:
         setting = found.chosen
         if granularity is not None:
             if not found.runs.fusion:
-                raise UsageError(f"granularity is how much TVM fuses, and {found.name} isn't TVM. Leave it out.")
+                raise UsageError(f"granularity is for TVM alone, and {found.name} isn't TVM. Leave it out.")
             setting = setting.with_options({**setting.options, found.runs.fusion: granularity})
         return Side(found.name, found.system, setting)
 
@@ -265,8 +267,8 @@ class Tracing:
             if any(variables.get(name, value) != value for name, value in own.items()):
                 both = " and ".join(item.name for item in asked_for)
                 raise UsageError(
-                    f"{both} are settings that a process is started with, and one process can't have both. Compare "
-                    f"each with {EXACT}, or with another system."
+                    f"{both} need processes that are started differently, so they can't be compared. Compare each "
+                    f"with {EXACT}, or with another system."
                 )
             variables |= own
         self._count += 1

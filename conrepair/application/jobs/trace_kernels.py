@@ -120,12 +120,12 @@ class _Looking:
         try:
             yield
         except ConrepairError as error:
-            self._doubts.append(f"the kernels of {system.name} can't be looked into: {error}")
+            self._doubts.append(f"the error can't be followed through the kernels of {system.name}: {error}")
 
     def _opened(self, system: System, setting: Setting) -> _Opened:
         found = system.observed(self._model, setting, self._made)
         if found is None:
-            raise ConversionError("it shows none")
+            raise ConversionError("it doesn't show them")
         cuts = [key for key, item in found.graph.tensors.items() if item.observable and key in self._outputs]
         named = {found.input_names[key]: array for key, array in self._feeds.items()}
         if cuts:  # what can't be run is no side to compare with

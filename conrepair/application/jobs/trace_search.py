@@ -78,7 +78,7 @@ def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> Trac
     elif exact is not None:
         other, other_seconds = exact, 0.0
     else:
-        raise InferenceError(f"nobody computes this network in float64: {doubts[0]}")
+        raise InferenceError(f"nothing computes this network in float64: {doubts[0]}")
     evaluations, longest = asked.evaluations, asked.seconds
     search = functools.partial(search_inputs, name=asked.method, seed=asked.seed)
     objective = beyond = OBJECTIVES[asked.objective]
@@ -97,12 +97,12 @@ def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> Trac
         searched = [pair, search(sides, evaluations=left, seconds=longest - pair.seconds)]
     candidates = _ranked(searched)
     judged, arithmetic = _judged(candidates, opened, other, exact, longest=max(longest, _JUDGING))
-    doubts += [f"a library leaves its process computing otherwise: {words}" for words in arithmetic]
+    doubts += [f"a library changed the arithmetic of its process, which was undone: {words}" for words in arithmetic]
     values = [array for sample in judged.exact for array in sample.values() if array.size]
     if values and not any(np.isfinite(array).any() for array in values):
         raise InferenceError(
-            f"between {asked.low:g} and {asked.high:g} the network itself overflows, in float64 too: "
-            "nothing can be compared. Give a range that it's made for (--low, --high), or inputs (--data)."
+            f"on inputs between {asked.low:g} and {asked.high:g} the network overflows, even in float64, so nothing "
+            "can be compared. Give the range that it's made for (low, high), or inputs (data)."
         )
     deviations, kept = _worst(judged, [spec.name for spec in opened.outputs])
     write_judged(kept, folder)
@@ -164,7 +164,7 @@ def _given(asked: Search, runnable: Runnable) -> list[dict[str, Array]]:
     weights = {name: arrays.pop(name) for name in asked.weights}
     count = min((len(array) // max(sizes[name], 1) for name, array in arrays.items()), default=1)
     if not count:
-        raise InferenceError("the data have fewer samples than the network takes together. Give more (--data).")
+        raise InferenceError("the data have fewer samples than a batch of the network. Give more (data).")
     return [
         {name: array[place * sizes[name] : (place + 1) * sizes[name]] for name, array in arrays.items()} | weights
         for place in range(count)

@@ -110,7 +110,7 @@ def in_other_form(
 
 
 def _unknown(operator: str, name: str) -> str:
-    return f"{operator} '{name}': no form is known that loses digits so. Instead: {_WIDENED}."
+    return f"{operator} '{name}': no inexact formula is known that explains it. Instead: {_WIDENED}."
 
 
 def _of_kernel(

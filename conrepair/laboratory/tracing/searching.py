@@ -157,7 +157,9 @@ def search_inputs(
     searching = METHODS[name](sides.space, evaluations, seed, sides.answers)
     found = run(searching, sides.evaluate, evaluations, left, flat=flat)
     if not sides.best:
-        raise InferenceError(f"no input can be run on both sides: {sides.why or 'there was no time for one'}")
+        raise InferenceError(
+            f"no input could be run on both sides: {sides.why or 'the time was up before the first one'}"
+        )
     return Searched(
         sides.best, found.evaluations + len(given), sides.failed, time.perf_counter() - started, tuple(found.history)
     )

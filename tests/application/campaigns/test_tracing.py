@@ -183,7 +183,7 @@ def test_samples_whose_answers_change_are_counted(tanh: Path) -> None:
 def test_what_cannot_be_traced_is_said(tanh: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'tvm-O3'"):
         conrepair.trace(tanh, setting="tvm-O33")
-    with pytest.raises(UsageError, match="granularity is how much TVM fuses"):
+    with pytest.raises(UsageError, match="granularity is for TVM alone"):
         conrepair.trace(tanh, setting="ort-all", granularity=4)
     with pytest.raises(UsageError, match="objective flip needs samples"):
         conrepair.trace(tanh, objective="flip")
@@ -198,7 +198,7 @@ def test_what_cannot_be_traced_is_said(tanh: Path, tmp_path: Path) -> None:
     path = saved(
         tmp_path / "large.onnx", "a = Abs (x) b = Exp (a) c = Exp (b) d = Exp (c) y = MatMul (d, w)", w=(16, 8)
     )
-    with pytest.raises((InferenceError, conrepair.ConrepairError), match="the network itself overflows"):
+    with pytest.raises((InferenceError, conrepair.ConrepairError), match="the network overflows"):
         conrepair.trace(path, setting="tanh-all", low=1e4, high=2e4, evaluations=20)
 
 

@@ -64,7 +64,7 @@ def test_a_side_that_cannot_be_run_takes_nothing_from_the_other(
     told = followed(one, two)
     assert [item.tensor for item in told.kernels.setting] == ["h", "y"]
     assert told.kernels.against == ()
-    assert told.doubts == ("the kernels of broken can't be looked into: its kernels fail",)
+    assert told.doubts == ("the error can't be followed through the kernels of broken: its kernels fail",)
     assert [item.apart for item in followed(one, one).kernels.setting] == [0, 0]
     blind = followed(two, one, "setting")
     assert (blind.forms, blind.stable, blind.float64) == ((), ("h",), ("h", "y"))

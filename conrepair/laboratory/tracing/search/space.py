@@ -162,7 +162,7 @@ def space_of(
         listing = "; ".join(map(str, inputs)) or "none"
         raise UsageError(
             f"nothing can be searched: no input holds floating point numbers (inputs: {listing}). "
-            "Search the weights (--weights)."
+            "Search the weights (weights)."
         )
     parts = tuple(_part(spec, low, high, around) for spec in searched)
     kept = {place: spec for place, spec in enumerate(inputs) if not spec.is_float}
@@ -174,7 +174,7 @@ def space_of(
 
 def _part(spec: TensorSpec, low: float, high: float, around: Sequence[Mapping[str, Array]]) -> Part:
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise UsageError(f"{spec.name}: a range from {low:g} to {high:g} holds nothing; --low must be below --high.")
+        raise UsageError(f"{spec.name}: the range from {low:g} to {high:g} is empty: low must be below high.")
     dtype, given = numpy_dtype(spec.dtype), [row[spec.name] for row in around if spec.name in row]
     if len(given) == len(around) and given:
         centres = np.stack([np.ravel(array).astype(np.float64) for array in given])

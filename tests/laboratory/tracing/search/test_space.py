@@ -92,5 +92,5 @@ def test_each_input_has_coordinates_of_its_own_and_integers_stay() -> None:
 def test_what_cannot_be_searched_is_said() -> None:
     with pytest.raises(UsageError, match=r"no input holds floating point numbers \(inputs: ids: int64\[1, 4\]\)"):
         space_of([IDS])
-    with pytest.raises(UsageError, match=r"x: a range from 3 to 2 holds nothing; --low must be below --high"):
+    with pytest.raises(UsageError, match=r"x: the range from 3 to 2 is empty: low must be below high"):
         space_of([X], low=3, high=2)
