@@ -22,7 +22,7 @@ _PAGE = Path("docs/measured/generate-support.md")
 _HEAD = (
     "# What ONNX Runtime and TVM take of ONNX\n\n"
     "{made_by}\n\n"
-    "[generate.md](../generate.md#what-somebody-takes) says how. `takes` is the share of an operator's settings\n"
+    "[generate.md](../generate.md#what-a-target-supports) says how. `takes` is the share of an operator's settings\n"
     "that were taken; element types and numbers of axes are those that were seen to be taken, by type variable and\n"
     "by input.\n"
 )
