@@ -1,1 +1,1 @@
-"""Random networks, systems that run them, and what's wrong with these."""
+"""Random networks, the systems that run them (converters, runtimes, compilers), and the faults of these systems."""

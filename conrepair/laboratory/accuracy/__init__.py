@@ -1,1 +1,1 @@
-"""How exact each operator of each system is: measured over all magnitudes, and told in words."""
+"""Tables of how exact each operator of each system is, measured on inputs of all magnitudes."""

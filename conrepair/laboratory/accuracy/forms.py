@@ -1,4 +1,4 @@
-"""Which unstable form explains an error curve: each is computed in the element type and has its own curve."""
+"""Find the unstable formula that causes an error: each formula has an error curve of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GOOD = 4.0  # units that nothing is lost with
 
 
 def likeliest_form(errors: Mapping[Case, Errors], dtype: str) -> str:
-    """The form whose errors are as large, and at the same inputs.
+    """The formula whose errors are as large as the measured ones, at the same inputs.
 
     Args:
         errors: Of all cases of an operator.
@@ -64,7 +64,7 @@ def _ten_bits(x: Array) -> Array:
 
 
 def alike(one: Array, two: Array) -> float:
-    """How much of two curves, in bits that are lost, lies under both: 1 if they're the same, 0 if nothing is."""
+    """The overlap of two error curves in lost bits: 1 if they're the same, 0 if they share nothing."""
     return float(np.minimum(one, two).sum() / max(np.maximum(one, two).sum(), 1.0))
 
 

@@ -1,4 +1,4 @@
-"""What is known of one operator in one system."""
+"""The measured errors of one operator in one system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 2.0**24  # units in the last place: all digits of float32
 
 @dataclass(frozen=True)
 class Measured:
-    """An operator's errors.
+    """The errors of an operator in one system and element type.
 
     Attributes:
         system: Which, with its setting.
@@ -58,7 +58,7 @@ class Measured:
 
     @property
     def faulty(self) -> bool:
-        """Whether digits are lost, or no number comes."""
+        """Whether an error is above 16 units in the last place, or NaN or infinity came instead of a number."""
         return self.above + self.missing > 0
 
 

@@ -21,7 +21,7 @@ def _input_name(feed_name: str) -> str:
 
 
 def feeds_of(cases: Sequence[Case], dtype: str) -> dict[str, Array]:
-    """What a network of these cases is fed."""
+    """The inputs of a network of measured cases."""
     return {_input_name(name): feed(name, dtype) for case in cases for name in case.feeds.values()}
 
 
@@ -81,7 +81,7 @@ def output_name(case: Case) -> str:
 
 
 def exact(case: Case, inputs: Sequence[Array], dtype: str) -> Array:
-    """What a case's nodes make of inputs in float64."""
+    """The exact results of a case's nodes, in float64."""
     if case.truth is not None:
         return case.truth(*inputs)
     feeds = dict(zip(feeds_of([case], dtype), inputs, strict=True))

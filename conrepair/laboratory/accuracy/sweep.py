@@ -1,4 +1,4 @@
-"""Measure one system: all operators in as few networks as it takes."""
+"""Measure all operators in one system, in as few networks as possible."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def measure(
 
 
 def truth_of(case: Case, dtype: str) -> Exact:
-    """The values, and their scale."""
+    """The exact values, and their scale."""
     with np.errstate(all="ignore"):
         inputs = _fed(case, dtype)
         values = exact(case, inputs, dtype)
@@ -163,7 +163,7 @@ class _Judged:
         return tuple(index[int(np.argmin(odd))] for index in near)
 
     def at(self, place: tuple[np.intp, ...]) -> str:
-        """Where an element is, in words."""
+        """The input at which an element was computed, in words."""
         if self.case.size:
             return f"size {self.case.size}, terms {list(CONDITIONS)[condition_of(len(self.answer))[place[0]]]}"
         return ", ".join(f"{array[place]:.9g}" for array in self.inputs)

@@ -1,1 +1,1 @@
-"""Networks with inputs and options on which something fails, and smaller ones on which it still does."""
+"""Cases (a network, inputs, options) on which something fails, and their reduction to smaller ones."""

@@ -1,4 +1,4 @@
-"""The fewest of a list of things with which something still fails."""
+"""Bisection: the shortest part of a list with which something still fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reduced:
-    """What is left of a list.
+    """The part of a list that a reduction left.
 
     Attributes:
         places: Those with which it fails, in order.

@@ -38,7 +38,7 @@ _HEXADECIMAL = 64
 
 @dataclass(frozen=True)
 class Case:
-    """What something may fail on; nothing in it is changed.
+    """An immutable network with its inputs and options, on which something may fail.
 
     Attributes:
         network: An ONNX model with its weights inside, serialized.
@@ -52,7 +52,7 @@ class Case:
 
     @classmethod
     def of(cls, model: onnx.ModelProto, inputs: Mapping[str, Array], options: Options | None = None) -> Case:
-        """Take a model, which isn't held.
+        """Make a case of a model, which is copied.
 
         Args:
             model: With its weights inside.
@@ -73,7 +73,7 @@ class Case:
         return Model("onnx", str(path), model_sha256(path))
 
     def about(self) -> dict[str, Any]:
-        """What `case.json` says: all there is, by the hashes of its contents."""
+        """The content of `case.json`: names and hashes of all parts of the case."""
         return {
             "version": _VERSION,
             "model": hashlib.sha256(self.network).hexdigest(),
@@ -86,7 +86,7 @@ class Case:
 
     @property
     def key(self) -> str:
-        """The hash of all of it: equal cases have equal ones, on every machine."""
+        """The hash of the case: the same for equal cases on every machine."""
         return hashlib.sha256(canonical_json(self.about()).encode()).hexdigest()
 
 

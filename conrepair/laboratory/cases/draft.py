@@ -1,4 +1,4 @@
-"""A case as it's being made smaller, and what makes a valid one of it again."""
+"""A mutable case during its reduction, which becomes a valid case again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conrepair.verdicts.truth.widening import types_of
 
 @dataclass
 class Draft:
-    """What ways to be smaller change in place.
+    """A case that reduction steps change in place.
 
     Attributes:
         model: The network.
@@ -41,14 +41,14 @@ class Draft:
     shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
 
     def copy(self) -> Draft:
-        """One that can be changed for itself; arrays are replaced, never written to."""
+        """A copy of the draft; arrays are replaced, never written to."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
         options = copy.deepcopy(self.options)
         return Draft(model, dict(self.inputs), options, self.values, self.types, self.fixed, self.shapes)
 
     def tidied(self) -> Case | None:
-        """The case that it is now; None where that's no network.
+        """The draft as a valid case; None where it's no network.
 
         Tensors that nobody computes any more become inputs with the value that they had, or weights where that
         depended on no input; nodes that nobody reads have an output; what nobody reads is left out.

@@ -71,7 +71,7 @@ def _digits(array: Array) -> int:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a reduction may take.
+    """The time and tries that a reduction may take.
 
     Attributes:
         tries: Cases that are looked at.
@@ -84,7 +84,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Found:
-    """What a reduction came to.
+    """The result of a reduction.
 
     Attributes:
         case: The smallest one.
@@ -134,7 +134,7 @@ class _Reduction:
         self._opened: tuple[Case, Draft] | None = None
 
     def run(self) -> Found:
-        """Go round until nothing helps."""
+        """Repeat all reduction steps until none makes the case smaller."""
         before: Case | None = None
         while before is not self.case and self._more():
             before = self.case

@@ -62,7 +62,7 @@ def with_sizes(case: Case, sizes: dict[str, int]) -> Case:
 
 
 def drawn_sizes(case: Case, generator: np.random.Generator) -> Case:
-    """One with another number for each size that's open: one more, about twice as many, or half.
+    """A case with another number for each open size: one more, about twice as many, or half.
 
     Args:
         case: Any.

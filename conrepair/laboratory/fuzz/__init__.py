@@ -1,1 +1,1 @@
-"""What a system does with a case, whether that's wrong, and the finding that it becomes."""
+"""Fuzzing: run a case in a system, judge the outputs, and make a finding of a fault."""

@@ -1,4 +1,4 @@
-"""Which of a system's switches a finding hangs on."""
+"""The passes and options of a system that cause a finding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEVERTHELESS = ("it happens with all switches off, too", "the converter is the 
 
 @dataclass(frozen=True)
 class Cause:
-    """What it hangs on.
+    """The passes and options that cause a finding.
 
     Attributes:
         causes: Sets of switches with which alone it's seen; the smallest.
@@ -46,7 +46,7 @@ class Cause:
 def isolated(
     case: Case, suspicion: Suspicion, system: System, setting: Setting, folder: Path, *, tries: int = 100
 ) -> Cause:
-    """Isolate what a finding hangs on.
+    """Find the smallest sets of passes and options that cause a finding.
 
     Args:
         case: On which it's seen.

@@ -1,4 +1,4 @@
-"""The same network otherwise fed: inputs become weights, weights inputs, and numbers such as code forgets."""
+"""Variants of a case: inputs become weights, weights become inputs, and some numbers become special values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def with_fed_weights(case: Case) -> Case:
 
 
 def drawn_constants(case: Case, generator: np.random.Generator) -> Case:
-    """One with some inputs in its network, half of the time all of them.
+    """A case with some of its inputs (half of the time all) as weights.
 
     Args:
         case: Any.
@@ -70,7 +70,7 @@ def drawn_constants(case: Case, generator: np.random.Generator) -> Case:
 
 
 def drawn_specials(case: Case, generator: np.random.Generator) -> Case:
-    """A case with some elements of some inputs replaced.
+    """A case with special values (NaN, infinities, zeros) in some inputs.
 
     Whole numbers are replaced where elementwise operators alone read them: others are places and sizes. Inputs of one
     size are replaced in the same places: what meets there is what code forgets.

@@ -25,7 +25,7 @@ _OTHERS = re.compile("axis|^to$|type")  # whole numbers that are no truth values
 
 @dataclass(frozen=True)
 class Finding:
-    """What's written as finding.json.
+    """A finding, as it's written to finding.json.
 
     Attributes:
         key: Of its cause, for this system: doubles have the same.
@@ -70,7 +70,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of the finding's folder."""
         return f"{self.entry}-{self.suspicion.kind.replace(' ', '-')}-{self.key[:8]}"
 
     @property
@@ -103,7 +103,7 @@ class Finding:
 def key_of(
     system: str, suspicion: Suspicion, operators: tuple[str, ...], cause: Cause, choices: tuple[str, ...] = ()
 ) -> str:
-    """What doubles share: system, kind, switches, or stage where there are none; operators, or words and place.
+    """The key that duplicates share: of system, kind, cause (or stage), and operators (or message and place).
 
     Args:
         system: By which it's seen.
@@ -124,7 +124,7 @@ def key_of(
 
 
 def choices(model: onnx.ModelProto) -> tuple[str, ...]:
-    """By what a network chooses what operators compute: attributes that are texts or truth values ("DFT.inverse").
+    """Attributes that choose what operators compute: strings and booleans ("DFT.inverse"), as names.
 
     Which value it is isn't told: what's wrong is mostly so with several. Nor are sizes, which are as they come.
 

@@ -21,7 +21,7 @@ def _compiled(text: str) -> str:
 
 
 class KnownFinding(baseline.Known):
-    """A finding, or findings alike.
+    """An entry of the list: all that it says must be true of a finding.
 
     Attributes:
         key: Of a finding.
@@ -50,7 +50,7 @@ class KnownFinding(baseline.Known):
 
 @dataclass(frozen=True)
 class Known:
-    """A list of them."""
+    """The list of known findings."""
 
     findings: tuple[KnownFinding, ...] = ()
 

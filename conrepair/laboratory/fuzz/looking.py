@@ -1,4 +1,4 @@
-"""Ask all oracles about a trial: is it wrong, or can't it be judged?"""
+"""Judge a trial by all oracles: right, wrong, or not to be judged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NEAR = 4.0  # units in the last place: a loose bound hides no larger fault than
 
 @dataclass(frozen=True)
 class Looked:
-    """What came of a case and a system.
+    """The verdict on a case in a system.
 
     Attributes:
         verdict: See above.
@@ -78,7 +78,7 @@ def look(
     stage: str = "",
     runs: int = 3,
 ) -> Looked:
-    """Try a case, and judge what comes.
+    """Run a case in a system, and judge it.
 
     Args:
         case: Any.
@@ -98,7 +98,7 @@ def look(
 def further(
     found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path, stages: Collection[str]
 ) -> Looked:
-    """Judge what else is suspect where answers aren't: refusals, gradients, seconds.
+    """Judge refusals, gradients and times, where the outputs are right.
 
     Args:
         found: Of the answers.
@@ -163,7 +163,7 @@ def _with_seconds(found: Looked, case: Case, system: System, setting: Setting, f
 
 
 def other_answers(case: Case) -> dict[str, Array] | None:
-    """What ONNX Runtime gives without optimizations; None where it doesn't take the case."""
+    """Outputs of ONNX Runtime without optimizations; None where it refuses the case."""
     model = case.model
     try:
         return run(model, case.inputs, [item.name for item in model.graph.output])

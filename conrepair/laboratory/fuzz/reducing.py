@@ -1,4 +1,4 @@
-"""From a suspicion to what's reported: seen again, reduced, judged by all referees, its cause isolated."""
+"""Make a finding of a suspicion: reproduce it, reduce it, judge it again, find its cause."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EVALUATIONS = 200
 
 
 def worse(case: Case, system: System, setting: Setting, folder: Path, *, seconds: float = 20.0) -> Case | None:
-    """Search inputs on which a system's error is as many bounds as can be found.
+    """Search for inputs on which a system's error is as large as possible beside the rounding error.
 
     Args:
         case: Whose real inputs are varied; others stay.

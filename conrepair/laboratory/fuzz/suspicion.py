@@ -1,4 +1,4 @@
-"""What an oracle says of a trial."""
+"""A suspicion: the fault that an oracle sees in a trial."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class Suspicion:
-    """Something that isn't as it should be.
+    """A fault that an oracle sees: its kind, stage, message and worst element.
 
     Attributes:
         kind: "exception", "crash", "hang", "memory", "numbers", "not finite", "shape", "type", "outputs", "chance"
@@ -82,7 +82,7 @@ class Suspicion:
         return self.stage == GRADIENT
 
     def thrown(self, operators: Collection[str]) -> tuple[str, ...]:
-        """What an exception is told from others by: where it came from, and its words.
+        """What two exceptions are compared by: where they came from, and their message.
 
         Args:
             operators: Of the case, which aren't told.

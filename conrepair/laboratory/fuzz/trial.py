@@ -1,4 +1,4 @@
-"""Run a case by a system, several times, and keep how that ended."""
+"""Run a case in a system several times, and keep the outputs or the way it ended."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _GAP = re.compile(
 
 @dataclass(frozen=True)
 class Trial:
-    """What a system did with a case.
+    """The outputs of a case in a system, or the way it ended.
 
     Attributes:
         answers: Of each run on the same inputs, by output; empty where it ended otherwise.

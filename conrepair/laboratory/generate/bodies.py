@@ -132,7 +132,7 @@ class Bodies(Domain):
         return tuple((made.dtype, made.rank) for made in self.inputs)
 
     def types(self, body: Body) -> list[TensorType]:
-        """What a body makes.
+        """The types of the body's outputs.
 
         Raises:
             NotAllowedError: if a specification forbids one of its steps.

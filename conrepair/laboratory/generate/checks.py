@@ -1,4 +1,4 @@
-"""Wishes that can't be met, said before anything is made."""
+"""Checks of the options: what no network can meet is refused before any is made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHARES = ("backward", "woven", "slips", "bare", "extremes", "symbolic", "deep",
 
 
 def check_wishes(wishes: Wishes, learned: Collection[str] | None = ()) -> None:
-    """Refuse what no network can be.
+    """Refuse options that no network can meet.
 
     Args:
         wishes: What they should be like.

@@ -31,7 +31,7 @@ _RANKS = 5
 
 @dataclass
 class Diversity:
-    """What was seen in some networks.
+    """Counts of what was seen in some networks: operators, pairs, settings, ancestries.
 
     Attributes:
         operators: Names of those that may be there.
@@ -136,18 +136,18 @@ class Diversity:
 
     @property
     def vertex(self) -> float:
-        """Of the settings that operators may have, the share that was seen."""
+        """The share of possible settings of operators that was seen."""
         shares = [min(1.0, len(self.settings[op]) / self._space(op)) for op in self.operators if op in self.settings]
         return sum(shares) / max(1, len(self.operators))
 
     @property
     def edge(self) -> float:
-        """Of all pairs of operators, the share that was seen."""
+        """The share of all pairs of operators that was seen."""
         return len(self.edges) / max(1, len(self.operators)) ** 2
 
     @property
     def structural(self) -> float:
-        """Of all nodes, the share whose ancestry is like no other's."""
+        """The share of nodes whose ancestry no other node has."""
         return len(self.ancestries) / max(1, self.nodes.total())
 
     def _values(self, op: str, name: str) -> set[str]:

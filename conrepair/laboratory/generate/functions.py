@@ -22,7 +22,7 @@ FILTER, CONSTRAINT, FINDING = "network", "setting", "finding"
 
 @dataclass(frozen=True)
 class Function:
-    """One of them.
+    """A function of a user: a filter or a constraint.
 
     Attributes:
         name: As it's told.
@@ -35,7 +35,7 @@ class Function:
     call: Callable[[Any], Any]
 
     def says(self, asked: Any) -> Any:
-        """What it returns.
+        """The function's result, or an error with its name and line.
 
         Raises:
             NotAllowedError: if it raises that.
@@ -55,7 +55,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Functions:
-    """All of them."""
+    """All functions of a user."""
 
     every: Sequence[Function] = ()
 
@@ -65,7 +65,7 @@ class Functions:
         return _Constrained(support, constraints) if constraints else support
 
     def keep(self, network: Generated) -> None:
-        """Ask the filters.
+        """Ask the filters whether to keep a network.
 
         Raises:
             RefusedError: if one doesn't keep the network.
@@ -75,7 +75,7 @@ class Functions:
                 raise RefusedError(f"{item.name} doesn't keep it")
 
     def keeps(self, finding: Any) -> bool:
-        """Whether the filters of findings keep one."""
+        """Whether the filters of findings keep a finding."""
         return all(item.says(finding) for item in self.every if item.kind == FINDING)
 
 

@@ -1,4 +1,4 @@
-"""A network as it's given away: an ONNX model, inputs, what it computes of them, and what is in it."""
+"""A finished network: an ONNX model, inputs, expected outputs, and a description."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Generated:
 
 
 def generated(network: GeneratedNetwork, seed: int, index: int) -> Generated:
-    """Make a network ready to be given away.
+    """Finish a network: compute its outputs and describe it.
 
     Args:
         network: Of a block.

@@ -41,7 +41,7 @@ class Tensor:
 
     @property
     def value(self) -> np.ndarray[Any, Any] | None:
-        """What it holds, if that's known before anything is computed."""
+        """The tensor's values, if they're known before anything is computed."""
         return self.told if self.array is None else self.array
 
     @property
@@ -258,14 +258,14 @@ class Draft:
         self._forget_unread()
 
     def copy(self) -> Draft:
-        """The network as it is now."""
+        """A copy of the network."""
         nodes = [replace(node, inputs=list(node.inputs), outputs=list(node.outputs)) for node in self.nodes]
         tensors = {name: replace(tensor) for name, tensor in self.tensors.items()}
         sources = {name: tensors[name] for name in self.sources}
         return Draft(self.opset, nodes, tensors, sources, set(self.hidden), set(self.shown), self.named)
 
     def undone(self, added: Sequence[Node], moved: Iterable[tuple[Node, list[str]]], tensors: int) -> None:
-        """Be as before some nodes were added.
+        """Undo the last nodes.
 
         Args:
             added: The nodes.

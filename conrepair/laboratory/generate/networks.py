@@ -55,7 +55,7 @@ _PART = 5
 
 @dataclass(frozen=True)
 class Material:
-    """What networks are made of besides specifications: operators as they were seen, and models of somebody.
+    """Material of networks besides specifications: learned operators, and models that networks are made from.
 
     Attributes:
         learned: Instances, of which some are placed.
@@ -71,7 +71,7 @@ NOTHING = Material()
 
 
 class NotMadeError(Exception):
-    """There's no network; the text says why."""
+    """A network couldn't be made; the text says why."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ class GeneratedNetwork:
 
     @property
     def model(self) -> onnx.ModelProto:
-        """It as an ONNX model."""
+        """The network as an ONNX model."""
         weights = {name: self.values.sources[name] for name in self.weights}
         return model_of(self.draft, weights, sizes=self.open)
 

@@ -1,4 +1,4 @@
-"""Patterns in which one node isn't as it should be: optimizations have to see that they don't fit."""
+"""Patterns in which one node is changed on purpose, so that an optimization must not match them."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Slipping(Weaver):
                 raise NotAllowedError("nothing slipped")
 
     def nodes(self, op: str, *inputs: str | None, outputs: int = 1, **attributes: Any) -> list[str]:
-        """As a weaver's, or nearly."""
+        """The weaver's nodes, one of them changed."""
         said = _Said(op, *self.by_schema(op, inputs, attributes), outputs)
         if self._alike is not None and self._alike[0] == op:
             said = self._slipped(said, *self._alike[1:])

@@ -1,1 +1,1 @@
-"""How far apart two settings of a system are, where that shows, which kernels and switches make it, and why."""
+"""Tracing: inputs on which two settings of a system differ, and the kernels, passes and formulas that cause it."""

@@ -1,4 +1,4 @@
-"""Exact values: as a side that can be searched against, and of each piece of a network."""
+"""Exact values in float64: of a whole network, as a side of a trace, and of each segment of it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ExactSide(Runnable):
     def estimated(
         self, feeds: Mapping[str, Array], *answers: Mapping[str, Array], ulps: float | None = None
     ) -> dict[str, Array]:
-        """Take an estimate in place of the last run's bound, where that explains what no rounding should.
+        """Replace the last run's bound by an estimate, where the bound is too loose to show a large error.
 
         Args:
             feeds: Of the last run.
@@ -122,7 +122,7 @@ def _size(array: Array) -> float:
 
 
 def over_bound(side: ExactSide, one: Sequence[Array], two: Sequence[Array], distance: float = 0.0) -> float:
-    """How many times its bound the worst error is, as a power of ten; what's infinite on one side is another's say.
+    """The worst error as a multiple of its rounding error, as a power of ten; other functions judge infinities.
 
     Args:
         side: That gave the exact values just now.
@@ -141,7 +141,7 @@ def over_bound(side: ExactSide, one: Sequence[Array], two: Sequence[Array], dist
 
 
 def pieces_of(model: onnx.ModelProto, tensors: Collection[str], accuracy: Accuracy = ACCURACY) -> Pieces:
-    """What each piece of a network between tensors should give, and how far rounding may lead from it.
+    """The exact values of each segment of a network between tensors, and its largest rounding error.
 
     Args:
         model: A network.

@@ -1,4 +1,4 @@
-"""Whether a form explains an error that was seen: it is computed in the system's type and has its own errors."""
+"""Test whether an unstable formula causes an error: computed in the system's type, it has the same errors."""
 
 from __future__ import annotations
 

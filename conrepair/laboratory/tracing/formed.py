@@ -1,4 +1,4 @@
-"""Kernels at fault: which of their operators are, in what form, in words, and the network written otherwise."""
+"""Kernels at fault: their faulty operators, the unstable formulas, and the network with stable ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def has_guilty_groups(run: Replayed) -> bool:
 
 
 def taken_apart(model: onnx.ModelProto, run: Replayed, network: Network, single: Replayed) -> list[Replayed]:
-    """Say of fused kernels that generated an error which of their operators did.
+    """Find the operators at fault in fused kernels that add an error.
 
     Args:
         model: The network.
@@ -92,7 +92,7 @@ def _likely(candidate: Candidate) -> float:
 def in_other_form(
     model: onnx.ModelProto, stably: Sequence[str], widely: Sequence[str]
 ) -> tuple[list[Formed], onnx.ModelProto]:
-    """What's said of operators that heal in another form, and the network that has them all.
+    """The operators that are right with another formula, in words, and the network with these formulas.
 
     Args:
         model: The network.

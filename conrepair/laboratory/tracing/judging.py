@@ -1,4 +1,4 @@
-"""What both sides give on some inputs beside exact values: whether rounding explains it, and who is further off."""
+"""Judge both sides on some inputs by exact values: within rounding error or not, and which side is wrong."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _worst(one: Array, two: Array, exact: Array, bound: Array) -> tuple[int, ...
 
 
 def deviates(judged: Judged, deviation: Deviation, given: Mapping[str, Array], sample: int | None = None) -> bool:
-    """Whether answers still deviate as one did.
+    """Whether outputs still deviate as those of a known deviation.
 
     Args:
         judged: Where the deviation was seen.

@@ -1,4 +1,4 @@
-"""Where an error comes from and what becomes of it, kernel by kernel: beside exact values, and the other side."""
+"""Follow an error through kernels: which adds, amplifies or cancels it, beside exact values and the other side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace came to, as values."""
+"""The result of a trace, as values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Side:
 
     @property
     def chosen(self) -> Chosen:
-        """As jobs are told of a system's setting."""
+        """The system with its setting, as jobs take it."""
         return Chosen(self.system, self.runs)
 
 
@@ -63,7 +63,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Deviation:
-    """What an output does on the inputs that were found.
+    """The errors of an output on the inputs that were found, and the verdict.
 
     Attributes:
         output: Its name.
@@ -95,13 +95,13 @@ class Deviation:
 
     @property
     def severity(self) -> tuple[float, ...]:
-        """The larger, the worse."""
+        """A key to sort by: the worse the deviation, the larger."""
         blamed = {"setting": [self.total], "against": [self.framework], "both": [self.total, self.framework]}
         wrong = max((side.largest for side in blamed.get(self.blamed, ()) if side is not None), default=0.0)
         return (_RANK[self.kind], wrong, self.optimization.largest)
 
     def unless(self, bounds: float) -> Deviation:
-        """The same; not judged where no side is off by more than so many bounds."""
+        """A copy whose verdict is "not judged" where no side is off by more than so many times the rounding error."""
         over = max((side.over or 0.0 for side in (self.total, self.framework) if side), default=0.0)
         return self if over > bounds else dataclasses.replace(self, kind="not judged", blamed="")
 
@@ -128,7 +128,7 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Culprits:
-    """Which switches a deviation hangs on.
+    """The passes and options that cause a deviation.
 
     Attributes:
         asked: How many switches there are.
@@ -176,7 +176,7 @@ class Formed:
 
 @dataclass(frozen=True)
 class Traced:
-    """What a trace of a model came to.
+    """The result of a trace of a model.
 
     Attributes:
         model: Path of the file.
@@ -222,5 +222,5 @@ class Traced:
 
     @property
     def wrong(self) -> tuple[Deviation, ...]:
-        """Deviations that no rounding explains."""
+        """Deviations beyond rounding error."""
         return tuple(item for item in self.deviations if item.kind == "wrong")

@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search came to.
+    """The result of a search.
 
     Attributes:
         best: The candidates with the highest scores, the highest first.
@@ -122,7 +122,7 @@ class Sides:
 
     @property
     def best(self) -> tuple[Candidate, ...]:
-        """Candidates with the highest scores, the highest first."""
+        """The candidates with the highest scores, best first."""
         return tuple(sorted(self._best, reverse=True))
 
 

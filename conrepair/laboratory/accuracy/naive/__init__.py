@@ -1,1 +1,1 @@
-"""Forms of functions that lose digits, as libraries have them."""
+"""Unstable formulas of functions, as libraries compute them."""

@@ -1,4 +1,4 @@
-"""All forms, by operator."""
+"""All unstable formulas, by operator."""
 
 from __future__ import annotations
 

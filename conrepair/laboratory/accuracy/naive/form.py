@@ -1,4 +1,4 @@
-"""A form of an operator, and what forms are written in: approximations of libraries, as expressions of `a`."""
+"""Unstable formulas of operators, and the approximations that they're written with, as expressions of `a`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ ADDED = "terms added one after another: the error grows with their number"
 
 @dataclass(frozen=True)
 class Form:
-    """A way to compute operators that loses digits.
+    """An unstable formula that computes operators.
 
     Attributes:
         operators: Which, parted by commas.
@@ -107,7 +107,7 @@ class Form:
 
 
 def computing(text: str, functions: Mapping[str, Function | str] = PIECES, /, **numbers: float) -> Callable[..., Any]:
-    """What computes an expression of `x`, or of `x` and `y`, and of numbers by their names, in the type of `x`.
+    """A function that computes an expression of `x` (and `y`, and named numbers) in the type of `x`.
 
     Args:
         text: The expression.
@@ -122,7 +122,7 @@ def computing(text: str, functions: Mapping[str, Function | str] = PIECES, /, **
 
 
 def forms_of(table: str, functions: Mapping[str, Function | str] = PIECES) -> Iterator[Form]:
-    """The forms of a table, each a line `operators: words := expression`, which goes on where one is indented."""
+    """The formulas of a table of lines `operators: words := expression`, which indented lines continue."""
     for row in re.sub(r"\n +", " ", table).strip().splitlines():
         operators, _, rest = row.partition(": ")
         words, _, text = rest.rpartition(" := ")

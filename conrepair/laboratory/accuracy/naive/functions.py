@@ -1,4 +1,4 @@
-"""Functions of one or two numbers, in forms that lose digits."""
+"""Unstable formulas of functions of one or two numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums, normalizations and products, in forms that lose digits."""
+"""Unstable formulas of sums, normalizations and products."""
 
 from __future__ import annotations
 

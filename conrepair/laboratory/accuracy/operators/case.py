@@ -1,4 +1,4 @@
-"""An operator in one setting: what is computed, and of which data."""
+"""An operator in one setting, with the data that it's measured on."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Unlike that of any other case."""
+        """The case's name, which no other case has."""
         return f"{self.operator}_{self.size}" if self.size else self.operator

@@ -1,4 +1,4 @@
-"""What sums: reductions of rows whose terms are alike, cancel or lie far from zero, products, convolutions, pools."""
+"""Operators that sum: reductions (of alike, cancelling or far from zero terms), products, convolutions, pools."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _matrices(size: int) -> tuple[Case, ...]:
 
 def _convolutions(size: int) -> tuple[Case, ...]:
     def case(name: str, *shape: int, given: str = "", feed: str = f"images {size} {_SIDE}") -> Case:
-        """Of the operator that the name begins with."""
+        """A case of the operator that the name begins with."""
         weights = _weights(*shape)
         return _product(name, f"y = {name.split()[0]}{given}(x, w)", feed, size, weights[0].size, w=weights)
 

@@ -1,1 +1,1 @@
-"""Ways to be smaller, a file each."""
+"""Reduction steps that make a case smaller, a file for each kind."""

@@ -1,4 +1,4 @@
-"""The ways to be smaller, and one of them: options of systems left to their defaults."""
+"""All reduction steps; one of them, here, sets options of systems to their defaults."""
 
 from __future__ import annotations
 

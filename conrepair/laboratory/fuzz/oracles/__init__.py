@@ -1,1 +1,1 @@
-"""What is wrong with a trial: of its runs, the form of its answers, their numbers, and its gradients."""
+"""Oracles, which find what is wrong with a trial: its end, shapes and types, numbers, repeated runs, gradients."""

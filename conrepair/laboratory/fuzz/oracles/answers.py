@@ -1,4 +1,4 @@
-"""Answers of another number, shape or type, others each time, or that hang on memory or the number of threads."""
+"""Oracles of outputs that are missing, have a wrong shape or type, or change with the run, memory or threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = ("layout", "chance")  # of the second run, and of those behind it
 
 
 def faces(given: Mapping[str, Array], right: Mapping[str, Array]) -> Iterator[Suspicion]:
-    """Suspect outputs that look otherwise.
+    """Suspect outputs that are missing or have another shape or type.
 
     Args:
         given: Answers of a system, by output.
@@ -62,7 +62,7 @@ def _alike(one: Array, two: Array) -> bool:
 def threads(
     given: Mapping[str, Array], otherwise: Mapping[str, Array], allowed: Mapping[str, Array]
 ) -> Iterator[Suspicion]:
-    """Suspect answers that are further apart than two right ones can be: threads may add in another order.
+    """Suspect outputs that differ by the number of threads more than right ones can: threads add in another order.
 
     Args:
         given: By output.

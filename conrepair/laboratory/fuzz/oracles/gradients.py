@@ -1,4 +1,4 @@
-"""What a system's gradients are, what they should be, and whether rounding explains the difference."""
+"""The oracle of gradients: a system's own, the right ones, and whether they differ beyond rounding error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MARGIN = 4.0  # what answers have to be off by until that's a finding: this is 
 
 @dataclass(frozen=True)
 class Training:
-    """Gradients of a case.
+    """The gradients of a case, and the right ones.
 
     Attributes:
         given: By the setting in question.

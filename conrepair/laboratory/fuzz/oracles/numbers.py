@@ -1,4 +1,4 @@
-"""Numbers that no rounding explains."""
+"""The oracle of numbers that are beyond rounding error."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def numbers(
 
 
 def allowance(given: Array, exact: Array, bound: Array) -> Array:
-    """How far an answer may be from its exact value, element by element.
+    """The largest rounding error of each element.
 
     Args:
         given: The answer.
@@ -110,7 +110,7 @@ def _far(name: str, right: Array, allowed: Mapping[str, Array] | None) -> Array:
 
 
 def spread(case: Case, right: Mapping[str, Array]) -> dict[str, Array] | None:
-    """How far right answers may be apart where nobody computes exact ones: what rounding does to ONNX Runtime's.
+    """The largest difference of right outputs where there are no exact values, by disturbing ONNX Runtime's.
 
     It's estimated, element by element, by runs with all real results disturbed by some of their last place.
 

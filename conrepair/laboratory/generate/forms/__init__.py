@@ -1,1 +1,1 @@
-"""Legal nonsense: what no sane exporter writes, and every pass must bear."""
+"""Forms: unusual but valid nodes that exporters don't write and every pass must handle."""

@@ -1,4 +1,4 @@
-"""All forms, by name: patterns that are nonsense, and aim at no optimization."""
+"""All forms, by name: unusual but valid patterns, which aim at no optimization."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ form, written_forms = _FORMS.add, _FORMS.add_written
 
 @cache
 def forms() -> Mapping[str, Pattern]:
-    """All of them, in the order of the alphabet."""
+    """All forms, in alphabetical order."""
     return registered("conrepair.laboratory.generate.forms", _FORMS.known)

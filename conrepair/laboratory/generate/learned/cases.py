@@ -1,4 +1,4 @@
-"""What was learned of ONNX's own cases, kept beside this module.
+"""Operators learned from ONNX's own test cases, kept in a file beside this module.
 
 `python -m conrepair.laboratory.generate.learned.cases` makes it anew.
 """

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Closing:
-    """A graph while it's closed.
+    """A graph under completion: nodes around an operator make its inputs and outputs tensors of numbers.
 
     Attributes:
         nodes: In order.
@@ -36,7 +36,7 @@ class Closing:
     outputs: list[str] = field(default_factory=list)
 
     def take(self, name: str, kind: onnx.TypeProto, value: Any) -> None:
-        """Make an input of what was given for it.
+        """Add an input, with the nodes that make the operator's own input of it.
 
         Args:
             name: That nodes know it by.
@@ -56,7 +56,7 @@ class Closing:
             self._tensor(name, kind.tensor_type.elem_type, np.asarray(value))
 
     def give(self, name: str, value: Any) -> None:
-        """Make outputs of what was computed.
+        """Add outputs, with the nodes that make tensors of numbers of the operator's own outputs.
 
         Args:
             name: That the node makes it by.

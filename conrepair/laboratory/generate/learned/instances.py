@@ -1,4 +1,4 @@
-"""An operator as it was seen somewhere, and a file of such."""
+"""An instance: an operator as it was seen in a model; and files of instances."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Instance:
         return Piece(self.op, json_format.ParseDict(self.graph, onnx.GraphProto()))
 
     def values(self, place: int) -> Range | None:
-        """What an input must be; None for anything."""
+        """The values that an input must have; None for any."""
         return Range(*(self.ranges[place] or (0, 0))) if self.pinned[place] else None
 
 
@@ -72,7 +72,7 @@ def text_of_instances(instances: Iterable[Instance]) -> str:
 
 
 def instances_of(text: str) -> tuple[Instance, ...]:
-    """What a file of instances says."""
+    """The instances of a file."""
     return tuple(
         Instance(
             item["op"],

@@ -1,4 +1,4 @@
-"""Instances in a network: what they read is there already, or nearly, or made for them."""
+"""Place instances in a network: their inputs are tensors of the network, adapted ones, or new ones."""
 
 from __future__ import annotations
 

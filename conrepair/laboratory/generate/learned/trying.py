@@ -1,4 +1,4 @@
-"""Whether ONNX Runtime computes what was seen, with which opsets, and which of its inputs may be anything else."""
+"""Try instances in ONNX Runtime: with which opsets they run, and which inputs may have other values."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class _Trial:
             return None
 
     def computed(self, opset: int, held: Mapping[str, Array]) -> dict[str, Array] | None:
-        """What it makes of what it was given; None if that's nothing to go by."""
+        """The outputs of the instance; None if they can't be used."""
         try:
             session = self._session(opset)
             made = session.run(self.closing.feeds)

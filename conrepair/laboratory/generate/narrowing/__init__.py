@@ -1,1 +1,1 @@
-"""What a converter, runtime or compiler takes at all, found by models of one operator."""
+"""The operators and settings that a converter, runtime or compiler supports, found by models of one operator."""

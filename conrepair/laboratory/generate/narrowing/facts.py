@@ -1,4 +1,4 @@
-"""What a setting of an operator is like, as far as whoever takes it may mind."""
+"""Facts of an operator's setting by which a target may refuse it: types, axes, sorts of values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGE = 4
 
 @dataclass(frozen=True)
 class Facts:
-    """What there is in a setting.
+    """The facts of a setting.
 
     Attributes:
         types: Element types, by type variable.
@@ -44,7 +44,7 @@ def facts_in(facts: Facts) -> Iterator[Fact]:
 
 
 def facts_of(setting: Setting, weights: bool | None = None) -> Facts:
-    """What a setting is like.
+    """The facts of a setting, joined.
 
     Args:
         setting: Known whole.

@@ -1,4 +1,4 @@
-"""Settings of one operator by which somebody is tried: some of each element type, and some of all sorts."""
+"""Settings of one operator that a target is tested with: some of each element type, and some of all sorts."""
 
 from __future__ import annotations
 

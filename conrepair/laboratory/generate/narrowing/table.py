@@ -1,4 +1,4 @@
-"""What was seen of a target, operator by operator, and what follows: what it takes, and what it never takes.
+"""The settings that a target took and refused, by operator, and what it never takes.
 
 A support can be narrowed to that.
 """
@@ -23,7 +23,7 @@ _LETTERS = 120
 
 @dataclass(frozen=True)
 class NarrowingRow:
-    """One setting, and what became of it.
+    """One setting, and whether the target took it.
 
     Attributes:
         facts: What it's like.
@@ -62,7 +62,7 @@ class Acceptance:
 
     @property
     def share(self) -> float:
-        """Of the settings, what it took."""
+        """The share of settings that the target took."""
         return self.taken / max(1, self.settings)
 
     def allows(self, facts: Facts) -> bool:
@@ -98,7 +98,7 @@ class Narrowed(Support):
 
 
 def taken_of(rows: Sequence[NarrowingRow]) -> Acceptance:
-    """What follows from an operator's settings.
+    """The acceptance of an operator, by its settings.
 
     What is never taken is what turned a setting that is taken into a refused one, changed alone, and is in none that
     is taken: what is refused for its type says nothing about its rank, nor an attribute about the type beside it.
@@ -127,7 +127,7 @@ def taken_of(rows: Sequence[NarrowingRow]) -> Acceptance:
 
 
 def suspects(rows: Sequence[NarrowingRow]) -> list[Fact]:
-    """Facts of settings that were refused that are in none that was taken.
+    """Candidate reasons of refusals: facts that are in refused settings and in no accepted one.
 
     Args:
         rows: Of one operator.

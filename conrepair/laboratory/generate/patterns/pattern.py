@@ -62,5 +62,5 @@ pattern, written_patterns = _PATTERNS.add, _PATTERNS.add_written
 
 @cache
 def patterns() -> Mapping[str, Pattern]:
-    """All of them, in the order of the alphabet."""
+    """All patterns, in alphabetical order."""
     return registered("conrepair.laboratory.generate.patterns", _PATTERNS.known)

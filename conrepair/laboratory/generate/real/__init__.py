@@ -1,1 +1,1 @@
-"""Networks grown from real ones: a piece of somebody's model, changed while it stays valid."""
+"""Networks made from real ones: a part of a model, changed while it stays valid."""

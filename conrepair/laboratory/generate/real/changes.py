@@ -29,7 +29,7 @@ _KEPT = 0.5
 
 @dataclass
 class Changing:
-    """What changes need.
+    """The state that changes need.
 
     Attributes:
         growing: Adds operators, and knows which there may be.
@@ -152,7 +152,7 @@ def inserted(changing: Changing, draft: Draft) -> None:
 
 
 def deleted(changing: Changing, draft: Draft) -> None:
-    """A node goes; those that read what it made read what it read."""
+    """A node is removed; its readers read its input instead."""
     fitting = [
         node
         for node in draft.nodes

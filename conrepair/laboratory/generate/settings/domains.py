@@ -1,4 +1,4 @@
-"""What values an attribute may have: drawn by bins so that they are diverse, and looked at when they're given."""
+"""Domains of attributes: values are drawn by bins so that they're diverse, and checked where they're given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that make values of shapes, or of nothing."""
+"""Operators that make tensors from shapes or from nothing."""
 
 from __future__ import annotations
 

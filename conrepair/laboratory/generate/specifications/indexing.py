@@ -1,4 +1,4 @@
-"""Operators that choose elements, by their places or by what they are."""
+"""Operators that choose elements by index or by value."""
 
 from __future__ import annotations
 

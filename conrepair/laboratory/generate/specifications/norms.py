@@ -1,4 +1,4 @@
-"""Operators that give elements a mean and a spread."""
+"""Normalizations: operators that give elements a fixed mean and spread."""
 
 from __future__ import annotations
 

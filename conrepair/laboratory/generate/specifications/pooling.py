@@ -1,4 +1,4 @@
-"""Windows that are made one number."""
+"""Pooling: operators that reduce windows to one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images read between their pixels, and boxes in them: what's inside, and which of them are kept."""
+"""Sampling of images between pixels (GridSample, RoiAlign), and selection of boxes."""
 
 from __future__ import annotations
 

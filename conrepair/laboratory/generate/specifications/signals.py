@@ -1,4 +1,4 @@
-"""Signals: spectra, and windows that are multiplied with what they're of."""
+"""Operators of signals: spectra and window functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which a search is asked for, and what it makes large; commands know these before anything is imported."""
+"""Names of search methods and objectives, which commands know before anything is imported."""
 
 from __future__ import annotations
 

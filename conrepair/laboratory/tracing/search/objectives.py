@@ -1,4 +1,4 @@
-"""How far two sides are apart at one point: what a search makes as large as it can.
+"""Objectives of a search: the difference of both sides at one point, which the search maximizes.
 
 Sides are lists of arrays, one for each output of the network; the truth, where it's known, is what the same inputs
 give in float64. NaN and infinity on one side only are findings of their own; where both are, there's nothing to see.

@@ -1,4 +1,4 @@
-"""The face of all methods, and the loop that drives them."""
+"""The interface of all search methods, and the loop that drives them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Search(Protocol):
 
 @dataclass
 class Found:
-    """What a search came to: the best point, its score, and after how many evaluations the best rose to what."""
+    """The result of a search: the best point, its score, and the history of best scores."""
 
     point: Array
     score: float = -np.inf
