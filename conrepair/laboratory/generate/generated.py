@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 
 from conrepair import __version__
+from conrepair.formats.onnx.load.border import plain_border
 from conrepair.ground.data.stored_values import fileable
 from conrepair.ground.intake.data import write_arrays
 from conrepair.laboratory.generate.blocks import BLOCK, block
@@ -63,10 +64,10 @@ class Generated:
         return Generated(self.model, self.inputs, self.outputs, self.about | {"reference": verdict})
 
     def write(self, folder: Path) -> None:
-        """Write it into a folder, `ABOUT` last; bfloat16 as float32, which NumPy's files have."""
+        """Write the network into a folder, `ABOUT` last."""
         (folder / MODEL).write_bytes(self.model.SerializeToString(deterministic=True))
-        for file, arrays in ((INPUTS, self.inputs), (OUTPUTS, self.outputs)):
-            write_arrays(folder / file, {name: fileable(array) for name, array in arrays.items()})
+        write_arrays(folder / INPUTS, self.inputs)
+        write_arrays(folder / OUTPUTS, self.outputs)
         self.write_about(folder)
 
     def write_about(self, folder: Path) -> None:
@@ -78,7 +79,9 @@ class Generated:
 
 
 def generated(network: GeneratedNetwork, seed: int, index: int) -> Generated:
-    """Finish a network: compute its outputs and describe it.
+    """Finish a network: describe it, and give it inputs and outputs of types that NumPy has.
+
+    A tensor of bfloat16 becomes one of float32 there, with a Cast: NumPy's files and ONNX Runtime's feeds have none.
 
     Args:
         network: Of a block.
@@ -89,11 +92,14 @@ def generated(network: GeneratedNetwork, seed: int, index: int) -> Generated:
         RefusedError: if the ONNX checker doesn't take it.
     """
     draft, model = network.draft, network.model
+    plain_border(model)
     try:
         onnx.checker.check_model(model, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise RefusedError(f"the ONNX checker: {error}") from error
-    inputs, outputs = network.inputs, network.answers
+    inputs, outputs = (
+        {name: fileable(array) for name, array in arrays.items()} for arrays in (network.inputs, network.answers)
+    )
     parts, seen = sorted(network.parts), Diversity(())
     seen.add(draft)
     about = {
