@@ -26,8 +26,8 @@ VERBS = Catalogue()
     examples=[
         ("conrepair generate -n 100 --nodes 10 --seed 7 -o networks", "a hundred networks of ten operators"),
         (
-            "conrepair generate -n 50 --operators Conv,Relu,Add --ranks 4 -o convolutions",
-            "of three operators and tensors of four axes",
+            "conrepair generate -n 50 --operators Conv,Relu,Add --ranks 4 -o few",
+            "three operators, tensors of four axes",
         ),
         ("conrepair generate --support tvm", "a table of what TVM takes of each operator"),
         ("conrepair generate -n 50 --single --symbolic 1 -o batches", "with one input, one output and an open size"),
@@ -44,9 +44,7 @@ def generate(parser: Parser) -> None:
     add_options(parser, Generate)
     add_output(parser, "Folder for the networks. Without it --support shows what TARGET takes.")
     parser["output"].add_argument(
-        "--force",
-        action="store_true",
-        help="Replace networks that are in the folder and were made with other options.",
+        "--force", action="store_true", help="Replace networks of the folder that were made with other options."
     )
     add_format(parser)
     add_timeout(parser, searches="--seconds")
@@ -70,10 +68,7 @@ def accuracy(parser: Parser) -> None:
     above 16 ulps.
     """
     parser["models"].add_argument(
-        "systems",
-        metavar="SYSTEM",
-        nargs="*",
-        help="System with its setting: tvm-O3, ort-all (default: all that are installed).",
+        "systems", metavar="SYSTEM", nargs="*", help="System with its setting: tvm-O3 (default: all installed)."
     )
     add_options(parser, Accuracy)
     add_format(parser)
@@ -126,10 +121,7 @@ def fuzz(parser: Parser) -> None:
     smallest network that shows it, and a program. The exit code is 1 if a finding is new. The same command continues.
     """
     parser["models"].add_argument(
-        "models",
-        metavar="MODEL|CONFIG",
-        nargs="*",
-        help="ONNX files to test, or one configuration (.json); default: generated networks.",
+        "models", metavar="MODEL|CONFIG", nargs="*", help="ONNX files to test (default: generated networks)."
     )
     add_options(parser, Fuzz)
     add_baseline(parser, what="findings")

@@ -50,7 +50,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 class _HelpOfAll(argparse.Action):
     """The help with the options that few need."""
 
-    def __call__(self, parser: Any, *_: Any) -> NoReturn:
+    def __call__(self, parser: Any, *_: Any) -> None:
         """Show it, and end."""
         parser.seldom.clear()
         parser.print_help()

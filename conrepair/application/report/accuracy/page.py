@@ -175,16 +175,7 @@ def page(results: Sequence[Measured], made_by: str = "", seconds: Mapping[str, f
         f"## Causes of errors above {WRONG:.0f} ulps",
         "",
         *markdown_table(
-            [
-                "operator",
-                "formula",
-                "systems",
-                "largest error (ulps)",
-                "relative error",
-                "at input",
-                "range of inputs",
-            ],
-            [_cause(cause) for cause in found],
+            ["operator", "formula", "systems", "ulps", "relative error", "at input", "inputs"], [*map(_cause, found)]
         ),
         "",
         "## Largest error by system",

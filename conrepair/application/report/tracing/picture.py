@@ -13,21 +13,16 @@ from conrepair.laboratory.tracing.result import Traced
 _ROW, _LEFT, _WIDTH, _TOP, _RIGHT = 18, 260, 420, 58, 250
 _LEAST, _MOST = -8, 0  # powers of ten
 _NAME = 36
-_COLOURS = {
-    "generated": "#c0392b",
-    "differs": "#8e44ad",
-    "amplified": "#d68910",
-    "damped": "#2471a3",
-    "cancelled": "#2471a3",
+_CHANGES = {
+    "generated": ("#c0392b", "adds an error"),
+    "differs": ("#8e44ad", "differs from the other side"),
+    "amplified": ("#d68910", "amplifies the error"),
+    "damped": ("#2471a3", "reduces the error"),
+    "cancelled": ("#2471a3", "cancels the error"),
 }
-_PLAIN = "#7f8c8d"
-_WORDS = {
-    "generated": "adds an error",
-    "differs": "differs from the other side",
-    "amplified": "amplifies the error",
-    "damped": "reduces the error",
-    "cancelled": "cancels the error",
-}
+"""The colour and the words of what kernels do to an error."""
+
+_PLAIN = ("#7f8c8d", "")
 
 
 def kernels_svg(traced: Traced) -> str:
@@ -79,7 +74,7 @@ def _scale(height: float) -> Iterator[str]:
 
 def _marks(found: Iterable[KernelError], places: dict[str, float], *, filled: bool) -> Iterator[str]:
     for item in found:
-        colour = _COLOURS.get(item.change, _PLAIN)
+        colour, _ = _CHANGES.get(item.change, _PLAIN)
         fill = colour if filled else "none"
         y = places[item.tensor]
         yield (
@@ -92,9 +87,9 @@ def _marks(found: Iterable[KernelError], places: dict[str, float], *, filled: bo
 def _told(found: Iterable[KernelError], places: dict[str, float]) -> Iterator[str]:
     told = set()
     for item in found:
-        if item.change in _COLOURS and item.tensor not in told:
+        if item.change in _CHANGES and item.tensor not in told:
             told.add(item.tensor)
-            words = f"{_WORDS[item.change]}: {shortened(', '.join(item.operators or item.kernel), _NAME)}"
+            words = f"{_CHANGES[item.change][1]}: {shortened(', '.join(item.operators or item.kernel), _NAME)}"
             yield _text(_LEFT + _WIDTH + 10, places[item.tensor] + 4, words, "start")
 
 

@@ -22,7 +22,8 @@ _UNKNOWN = {
     False: "those who compute this network in float64 contradict each other",
 }
 _TELLING = ("generated", "differs", "amplified", "damped", "cancelled")
-_WORDS = {"equal": "equal", "within": "within rounding error"}  # of kinds that say less than words
+_AMPLIFIED = ", within rounding error, which this network amplifies"
+_TEN, _READ = 10.0, 1e9  # numbers between are told with all their digits
 
 
 def verdict_of(traced: Traced) -> str:
@@ -35,10 +36,9 @@ def verdict_of(traced: Traced) -> str:
     if worst.kind == "wrong":
         return f"wrong: {_blamed(worst, output, one, two)}"
     if worst.kind == "equal":
-        far = (
-            f"; {output} is {_not_finite(worst, 'exact')}" if worst.total and math.isinf(worst.total.largest) else ""
-        )
-        return f"equal: {one} and {two} give the same bits{far}{_unbounded(worst)}"
+        infinite = worst.total is not None and math.isinf(worst.total.largest)
+        far = f"; {output} is {_not_finite(worst, 'exact')}{_unbounded(worst)}" if infinite else ""
+        return f"equal: {one} and {two} give the same bits{far}"
     away = "exact values" if two == _EXACT else two
     far = f"{output} of {one} is {percent(worst.optimization.largest)} off {away}"
     if math.isinf(worst.optimization.largest):
@@ -50,11 +50,8 @@ def verdict_of(traced: Traced) -> str:
     }[worst.kind]
 
 
-_AMPLIFIED = ", within rounding error, which this network amplifies"
-
-
-def _not_finite(worst: Deviation, other: str) -> str:
-    return f"{worst.values['setting']:g} where it should be {worst.values[other]:.3g}"
+def _not_finite(worst: Deviation, other: str, side: str = "setting") -> str:
+    return f"{worst.values[side]:g} where it should be {worst.values[other]:.3g}"
 
 
 def _unbounded(worst: Deviation) -> str:
@@ -62,18 +59,17 @@ def _unbounded(worst: Deviation) -> str:
 
 
 def _blamed(worst: Deviation, output: str, one: str, two: str) -> str:
-    sides = [(one, worst.total), (two, worst.framework)]
+    sides = [(one, "setting", worst.total), (two, "against", worst.framework)]
     if worst.blamed == "against":
         sides.reverse()
-    (name, first), (other, second) = sides
-    told = f"{name} is {_off(first)} off the exact value of {output}, {_over(first)}"
-    if worst.blamed == "both":
-        return f"{told}; so is {other} ({_off(second)})"
+    (name, side, first), (other, _, second) = sides
+    if first is None or math.isinf(first.largest):
+        told = f"{output} of {name} is {_not_finite(worst, 'exact', side)}"
+    else:
+        told = f"{name} is {percent(first.largest)} off the exact value of {output}, {_over(first)}"
+    if worst.blamed == "both" and second is not None:
+        return f"{told}; so is {other} ({percent(second.largest)})"
     return told if other == _EXACT else f"{told}; {other} is right"
-
-
-def _off(side: Errors | None) -> str:
-    return "" if side is None else percent(side.largest)
 
 
 def _over(side: Errors | None) -> str:
@@ -84,9 +80,6 @@ def _many(value: float) -> str:
     """A number that may be large, as 73,000 and not 7.3e+04."""
     rounded = float(f"{value:.1e}")
     return f"{rounded:,.0f}" if _TEN <= rounded < _READ else number(value)
-
-
-_TEN, _READ = 10.0, 1e9  # numbers between are told with all their digits
 
 
 def traced_lines(traced: Traced) -> Iterator[str]:
@@ -182,6 +175,8 @@ def _size(error: float) -> str:
 
 def _error(error: float) -> str:
     told = percent(error)
+    if math.isinf(error):
+        return "an infinite error"
     return f"an error {told}" if told.startswith("below") else f"an error of {told}" if error else "no error"
 
 
@@ -256,7 +251,7 @@ def summary_of(found: Named) -> dict[str, Any]:
 def summary_lines(found: Named) -> Iterator[str]:
     """The same for a terminal."""
     told = summary_of(found)
-    kinds = ", ".join(f"{count} {_WORDS.get(kind, kind)}" for kind, count in told["kinds"].items())
+    kinds = ", ".join(f"{count} {kind}" for kind, count in told["kinds"].items()).replace("within", "right")
     yield f"{counted(told['networks'], 'network')}: {kinds or 'none compared'}"
     above = zip(_ABOVE, told["largest relative error"].values(), strict=True)
     yield f"  outputs differ between both sides: {', '.join(f'in {n} by more than {percent(x)}' for x, n in above)}"

@@ -97,6 +97,11 @@ def deviation(kind: str, blamed: str, total: Errors | None, framework: Errors | 
             "wrong: ort-all is 13 % off the exact value of `y`, 88 times the rounding error",
         ),
         (
+            deviation("wrong", "against", errors(0.1), errors(np.inf, np.inf), np.inf),
+            "ort-none",
+            "wrong: `y` of ort-none is 2.5 where it should be 3.5; ort-all is right",
+        ),
+        (
             deviation("ill-conditioned", "", errors(0.2), errors(0.1), 0.3),
             "ort-none",
             "ill-conditioned: `y` of ort-all is 30 % off ort-none, within rounding error, which this network "
@@ -143,7 +148,7 @@ def test_the_verdict_is_one_sentence_with_the_sides_and_their_error(
     traced = Traced("m", "", Side("ort-all"), Side(against), "mega", "guide", 0, deviations=(found,))
     assert verdict_of(traced) == words
     overflowing = dataclasses.replace(traced, deviations=(dataclasses.replace(found, bound=np.inf),))
-    tells = found.kind in {"ill-conditioned", "equal"}
+    tells = found.kind == "ill-conditioned" or found.total == errors(np.inf)
     assert ("may overflow, so rounding errors have no limit" in verdict_of(overflowing)) == tells
 
 
@@ -192,7 +197,7 @@ def test_a_folder_is_told_in_two_lines_and_its_culprits() -> None:
     found = [Traced("m", "", Side("o"), Side("t"), "mega", "guide", 0, deviations=(item,)) for item in kinds]
     found[0] = dataclasses.replace(found[0], culprits=heals)
     assert list(summary_lines([("a", found[0]), ("b", found[1])])) == [
-        "2 networks: 1 wrong, 1 within rounding error",
+        "2 networks: 1 wrong, 1 right",
         "  outputs differ between both sides: in 1 by more than 0.10 %, in 1 by more than 1.0 %",
         "  1 is right without a",
     ]
