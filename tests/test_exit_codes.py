@@ -58,7 +58,7 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("inputs", 2): ("inputs source.onnx -o inputs.txt", "call it .npz"),
     ("inputs", 3): ("inputs damaged.onnx -o inputs.npz", DAMAGED),
     ("execute", 1): ("execute source.onnx --backend tvm --samples 2", "faulty: relative error 0.5"),
-    ("execute", 2): ("execute source.onnx --debug", "--debug keeps what kernels compute"),
+    ("execute", 2): ("execute source.onnx --debug", "--debug keeps the results of kernels"),
     ("execute", 3): ("execute damaged.onnx", DAMAGED),
     ("execute", 4): ("execute failing.onnx --backend tvm --samples 2", f"its reference .* did not run: .*{STOPS}"),
     ("build", 2): ("build source.onnx --target 6502 -o out", "6502"),

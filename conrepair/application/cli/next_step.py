@@ -60,6 +60,6 @@ def after_conversion(row: Row, options: argparse.Namespace, output: Path) -> tup
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         if options.data is None:
             count = str(8 * (options.samples or Convert.drawn))
-            return (pair_step("compare", files, "compares them on more inputs", *more, "--samples", count),)
+            return (pair_step("compare", files, "compares both on more inputs", *more, "--samples", count),)
         return (pair_step("inspect", [output], "lists its operators and weights"),)
     return differing(row.verdict, files, more)

@@ -315,7 +315,8 @@ class Executed(_Told):
         return place
 
     def __str__(self) -> str:
-        return f"{0 if self.ran.run is None else self.ran.run.count} samples on {self.backend}"
+        where = "the model's own library" if self.backend == "libraries" else self.backend
+        return f"{0 if self.ran.run is None else self.ran.run.count} samples, run by {where}"
 
 
 def check_run_folder(folder: Path, *, force: bool, data: str | Path | None = None) -> None:

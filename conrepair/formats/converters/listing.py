@@ -1,8 +1,9 @@
-"""Write the list of converters: `python -m conrepair.formats.converters.listing [FILE]`; `conrepair converters`."""
+"""Write the page of converters: `python -m conrepair.formats.converters.listing [FILE]`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -25,11 +26,16 @@ configuration, `--via` on the command line. Options are given by converter: `"op
 def listing() -> str:
     """The list as Markdown."""
     parts = [_INTRODUCTION]
-    ordered = sorted(CONVERTERS.values(), key=lambda item: (item.source, item.target, item.preference, item.name))
-    for (source, target), members in groupby(ordered, key=lambda item: (item.source, item.target)):
+    for (source, target), members in by_formats():
         lines = ["| converter | automatic | tools | options |", "|---|---|---|---|", *map(_line, members)]
         parts.append(f"## {source} to {target}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+def by_formats() -> Iterator[tuple[tuple[str, str], Iterator[Converter]]]:
+    """All converters by the formats that they convert from and to, the best first."""
+    ordered = sorted(CONVERTERS.values(), key=lambda item: (item.source, item.target, item.preference, item.name))
+    return groupby(ordered, key=lambda item: (item.source, item.target))
 
 
 def _line(item: Converter) -> str:

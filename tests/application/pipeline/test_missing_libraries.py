@@ -52,8 +52,8 @@ def test_what_waits_for_a_missing_library_is_an_error(tmp_path: Path, capsys: py
     for name in ("summary.md", "summary.txt", "results.sarif", "report.html"):
         assert "undeployable" not in _told(folder / name), name
     markdown = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "**Couldn't be looked at:**" in markdown
-    assert "**At fault:**" not in markdown
+    assert "**Couldn't be checked:**" in markdown
+    assert "**Faulty:**" not in markdown
     suite = ET.parse(folder / "junit.xml").getroot()  # noqa: S314 (we wrote it)
     assert (suite.get("failures"), suite.get("errors")) == ("0", "2")
 

@@ -38,10 +38,10 @@ def build(options: argparse.Namespace) -> int:
     with Session(quiet=options.quiet) as session:
         done = build_model(model, compiler, session, batch_size=verb.batch_size, timeout=verb.timeout)
         done.save(output, force=options.force)
-    say(f"{output}: {done}")
+    say(f"written: {output}: {done}")
     compared = command("localize", options.model, output, inputs=options.inputs)
     if not unobservable(done.record):
-        tell_next(f"{compared} compares each kernel with the model's layers")
+        tell_next(f"{compared} compares each kernel with the layers of the model")
     return done.exit_code
 
 

@@ -27,7 +27,9 @@ def cache(options: argparse.Namespace) -> int:
     """
     kept = user_cache()
     if kept is None:
-        raise UsageError(f"{FOLDER} is empty, so no results are kept. Unset it, or name a folder by it.")
+        raise UsageError(
+            f"the environment variable {FOLDER} is empty, so no results are kept. Unset it, or set it to a folder."
+        )
     if options.limit is not None:
         kept = replace(kept, gigabytes=options.limit)
         kept.make()
@@ -35,12 +37,12 @@ def cache(options: argparse.Namespace) -> int:
             set_limit(kept.folder, kept.gigabytes)
             trim(store, kept.limit)
         if user_cache() != kept:
-            complain(f"conrepair: the limit is kept, but {LIMIT} is set, which goes first")
+            complain(f"conrepair: the limit is saved, but the environment variable {LIMIT} overrides it")
     if options.action == "clear" and kept.folder.is_dir():
         with Store(kept.folder) as store:
             cleared = trim(store, 0)
         if not cleared:
-            raise UsageError(f"another command uses {printable(str(kept.folder))}. Clear it when that has ended.")
+            raise UsageError(f"another command uses {printable(str(kept.folder))}. Try again when it has ended.")
     held = entries(kept.folder)
     if options.format == "json":
         say(json.dumps(_json(kept, held), indent=2))
@@ -68,15 +70,21 @@ def _json(kept: UserCache, held: Sequence[StoredEntry]) -> dict[str, object]:
 
 def _show(kept: UserCache, held: Sequence[StoredEntry]) -> None:
     taken = _size(sum(item.size for item in held))
-    limit = f"of {kept.gigabytes:g} GB" if kept.limit else "; the limit is 0, so no results are kept"
-    say(f"{printable(str(kept.folder))}: {taken} {limit}".replace(" ;", ";"))
+    limit = f" of {kept.gigabytes:g} GB" if kept.limit else "; the limit is 0, so no results are kept"
+    say(f"{printable(str(kept.folder))}: {taken}{limit}")
     figures = (Column(heading, justify="right") for heading in ("entries", "size"))
-    table = Table("kind", *figures, box=None, pad_edge=False)
+    table = Table("kind of result", *figures, box=None, pad_edge=False)
     for kind, sizes in _by_kind(held).items():
-        table.add_row(kind, str(len(sizes)), _size(sum(sizes)))
+        table.add_row(_KINDS.get(kind, kind.replace("_", " ")), str(len(sizes)), _size(sum(sizes)))
     if held:
         output_console().print(table)
 
 
+_KINDS = {"look": "compare and localize"}
+
+
 def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+    return next(f"{count / unit:.1f} {name}" for unit, name in _UNITS if count >= unit or unit == 1e3)
+
+
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))

@@ -47,7 +47,8 @@ def convert(options: argparse.Namespace) -> int:
     if options.format == "json":
         say(result_text(done.placed(output).run, after_conversion(row, options, output)))
     else:
-        say(f"{output}: {row.conversion if row.instead_of else '+'.join(request.subjects[0].goals[0].via or ())}")
+        way = row.conversion if row.instead_of else "+".join(request.subjects[0].goals[0].via or ())
+        say(f"written: {output}, converted by {way.replace('+', ' and ')}")
         for line in _about(result):
             say(line)
         tell_next(sentence(after_conversion(row, options, output)))
@@ -79,13 +80,15 @@ def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None
     """
     here, there = real_path(path), real_path(output)
     if here.is_relative_to(there) or there.is_relative_to(here):
-        raise UsageError(f"{output} is, holds, or lies in the model that is converted. Give another output.")
+        raise UsageError(f"{output} is the model to convert, or lies in or around it. Give another output.")
     if target == "tensorflow" and output.suffix == ".pb":
-        raise UsageError(f"{output.name}: the conversion makes a SavedModel, which is a folder. Leave .pb away.")
+        raise UsageError(f"{output.name}: the conversion makes a SavedModel, which is a folder. Leave out .pb.")
     try:
         suffix_of = detect_suffix(output)
     except KeyError:
         suffix_of = target
     if suffix_of != target:
-        raise UsageError(f"{output.name} has the suffix of {suffix_of}, the conversion is to {target}. Rename it.")
+        raise UsageError(
+            f"{output.name} has the suffix of {suffix_of}, but the conversion is to {target}. Give another name."
+        )
     check_model_output(output, force=force)

@@ -53,7 +53,7 @@ _LOW_SPACE_GIB = 2
 _NO_GPU = "none here: no /dev/nvidia*, /dev/kfd or /dev/dri/renderD*"
 _GPU_FAILS = "asked in a confined worker (docs/security.md): see whether `nvidia-smi` reaches it outside of one"
 _NO_CONFINEMENT = (
-    "models whose files reach beyond them need --trust; Linux 5.13 or later with Landlock and seccomp confines "
+    "models whose files refer to other files need --trust; Linux 5.13 or later with Landlock and seccomp confines "
     "workers (docs/security.md)"
 )
 
@@ -125,8 +125,8 @@ def _next(findings: Sequence[DoctorLine]) -> str:
     if broken := [finding for finding in findings if not finding.works and not finding.missing]:
         return f"{broken[0].what} fails: {broken[0].remedy}"
     if absent := [extra.name for extra in EXTRAS if extra.missing]:
-        return f"all that was tried works; `pip install 'conrepair[{','.join(absent)}]'` brings the rest"
-    return f"all that was tried works; {command('--help')} says what can be done with it"
+        return f"all that was tried works; `pip install 'conrepair[{','.join(absent)}]'` installs the rest"
+    return f"all that was tried works; {command('--help')} lists the verbs"
 
 
 def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
@@ -154,10 +154,10 @@ def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
             yield DoctorLine(f"backend {name}", _MISSING, f"extra {lacking.name}", lacking.command)
         else:
             state = probes[library].state if library in probes else _THERE
-            yield DoctorLine(f"backend {name}", state, "on the processor", _reinstall(_PROBES.get(library, library)))
+            yield DoctorLine(f"backend {name}", state, "on the CPU", _reinstall(_PROBES.get(library, library)))
     free = shutil.disk_usage(Path.cwd()).free / 2**30
     space = _TRIED if free > _LOW_SPACE_GIB else _FAILS
-    yield DoctorLine("disk", space, f"{free:.1f} GiB free here", "audits keep every intermediate model: free some")
+    yield DoctorLine("disk", space, f"{free:.1f} GiB free here", "audits keep every intermediate model: make room")
     yield DoctorLine("zoo cache", _THERE, str(cache_folder()))
     for wanted in ENVIRONMENTS.values():
         yield _about_environment(wanted)

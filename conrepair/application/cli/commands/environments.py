@@ -41,7 +41,7 @@ def environments(options: argparse.Namespace) -> int:
             say(f"{made.folder}: {made.gigabytes:.1f} GB, made in {made.seconds:.0f} s")
         else:
             removed = remove_environment(wanted, display)
-            say("\n".join(f"removed {folder}" for folder in removed) or f"environment {name} isn't there")
+            say("\n".join(f"removed {folder}" for folder in removed) or f"there is no environment {name}")
     return int(ExitCode.EQUIVALENT)
 
 
@@ -62,4 +62,4 @@ def _state(wanted: Environment) -> str:
         f"{made.gigabytes:.1f} GB" if made else f"not made (about {wanted.gigabytes:g} GB, {wanted.minutes} minutes)"
     )
     old = len(leftovers(wanted))
-    return f"{text}; {old} outdated or half-made, which `remove` removes" if old else text
+    return f"{text}; {old} outdated or half-made (`remove` removes them)" if old else text

@@ -39,7 +39,7 @@ def execute(options: argparse.Namespace) -> int:
     if output is not None:
         check_run_folder(output, force=options.force, data=options.data)
     if options.debug_enabled and options.backend != "tvm":
-        raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
+        raise UsageError("--debug keeps the results of kernels, which only --backend tvm has.")
     verb = Execute.of(vars(options))
     request = request_of(verb, backend=_backend(options, verb))
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
@@ -51,13 +51,13 @@ def execute(options: argparse.Namespace) -> int:
     row = done.row
     for note in done.run.notes:
         say(f"note: {note}")
-    say(f"{done}" if output is None else f"{output}: {done}")
+    say(f"{done}" if output is None else f"written: {output}: {done}")
     if output is not None and (output / KERNELS).is_file():
         say(_kernels(output / KERNELS))
     if row.ran.times is not None:
-        say(f"median {1000 * row.ran.times.median:.2f} ms for each sample")
+        say(f"median time: {1000 * row.ran.times.median:.2f} ms per sample")
     if row.verdict is not None:
-        say(f"{row.verdict.value}: {row.reason}")
+        say(f"beside the model's own library: {row.verdict.value}: {row.reason}")
     if row.problem is not None:  # it ran, and couldn't be judged
         complain(f"conrepair: {row.problem.as_error(row.backend)}")
     tell_next(_next(done, options))
@@ -104,4 +104,4 @@ def _backend(options: argparse.Namespace, verb: Execute) -> BackendChoice:
 def _kernels(path: Path) -> str:
     kernels = json.loads(path.read_text(encoding="utf-8"))["kernels"]
     mapped = sum(bool(kernel["members"]) for kernel in kernels)
-    return f"{path}: {len(kernels)} kernels, {mapped} of which stand for operators of the model; each one's results"
+    return f"{path}: the results of {len(kernels)} kernels, {mapped} of which compute operators of the model"

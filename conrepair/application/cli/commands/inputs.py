@@ -37,5 +37,5 @@ def inputs(options: argparse.Namespace) -> int:
         say(f"{name}: {array.dtype}{list(array.shape)}, first axis samples")
     say(f"written: {path}")
     compared = command("compare", options.model, "outputs.npz", "--data", path)
-    tell_next(f"compute the outputs for it elsewhere, save them by name (np.savez), and {compared} judges them")
+    tell_next(f"run the model elsewhere on these inputs, save its outputs by name (np.savez), then {compared}")
     return int(ExitCode.EQUIVALENT)

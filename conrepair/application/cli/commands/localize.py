@@ -23,7 +23,7 @@ def localize(options: argparse.Namespace) -> int:
         ConrepairError: if a file can't be loaded or looked into.
     """
     if options.between and len(options.targets) > 1:
-        raise UsageError("--intermediate names models on the way to one target, and there are several targets.")
+        raise UsageError("--intermediate names models on the way to one converted model: name only one.")
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         return each_target(options, lambda one: _localize(one, session))
 

@@ -1,4 +1,4 @@
-"""Layers judged again by another margin: which of them introduce more than so many times what rounding explains."""
+"""Layers judged again by another margin: which of them add more than so many times the rounding error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conrepair.diagnosis.localization.judge.conclusion import fault_words
 from conrepair.diagnosis.localization.judge.judgement import is_above
 from conrepair.diagnosis.localization.numbers import judging
 from conrepair.diagnosis.localization.result import LayerRow, Localization, LocatedFault, Rule
-from conrepair.ground.runtime.words import number
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging import numbers
 
@@ -19,13 +19,13 @@ _Ends = tuple[str, str]
 def layers_again(found: Localization, margin: float) -> tuple[Localization, tuple[str, ...]]:
     """Judge by another margin.
 
-    What rounding explains was measured, and so was what each layer introduces: both are saved. What is wrong with a
-    layer is found in the models: one that only a smaller margin accuses is named, and nothing is said of its fault.
-    Layers that were accused by something else (a fault that no input shows, what the outputs show) stay so.
+    The rounding error and the error that each layer adds were measured and saved. What is wrong with a layer is found
+    in the models: one that is faulty only by a smaller margin is named, and nothing is said of its fault. Layers that
+    are faulty for another reason (a fault that no input triggers, what the outputs show) stay so.
 
     Args:
         found: As it was saved.
-        margin: How many times what rounding explains an error may be.
+        margin: How many times the rounding error an error may be.
 
     Returns:
         The result, and what couldn't be judged.
@@ -34,11 +34,11 @@ def layers_again(found: Localization, margin: float) -> tuple[Localization, tupl
     if margin == old:
         return found, ()
     if found.options.quantized:
-        told = "layers weren't judged again: what few bits explain of each isn't saved; localize with --margin"
+        told = "layers weren't judged again: what quantization allows each isn't saved; use localize --margin"
         return found, (told,)
     if found.arithmetic:
         return found, (
-            f"layers weren't judged again: {found.arithmetic} was recognized, which has margins of its own",
+            f"layers weren't judged again: {found.arithmetic} arithmetic was recognized, which has its own margins",
         )
     cleared = {_ends(row) for row in found.layers if row.guilty and _above(row, old) and not _above(row, margin)}
     risen = {_ends(row) for row in found.layers if not row.guilty and _above(row, margin) and not _above(row, old)}
@@ -76,22 +76,21 @@ def _verdict(
     if risen:
         worst = max(risen, key=lambda row: row.introduced_error)
         return Verdict.UNDECIDED, (
-            f"`{worst.target_layer}` introduces {number(worst.introduced_error)}, more than {margin:g} times the "
-            f"{number(worst.noise_floor)} that rounding explains; what is wrong there wasn't looked into"
+            f"can't tell: `{worst.target_layer}` adds an error of {percent(worst.introduced_error)}, more than "
+            f"{margin:g} times the rounding error ({percent(worst.noise_floor)}); localize again to find out why"
         )
     if not found.faults and not found.verdict.is_right:
         return found.verdict, found.reason
-    outputs = f"outputs differ by {number(found.output_error)}, rounding explains {number(found.output_floor)}"
-    within = f"no layer introduces more than {margin:g} times what rounding explains"
+    outputs = f"outputs are off by {percent(found.output_error)} (rounding error: {percent(found.output_floor)})"
+    within = f"no layer adds more than {margin:g} times the rounding error"
     most = max(found.options.same, min(margin * found.output_floor, numbers.LARGEST_NOISE))
     if found.output_error <= most:
         verdict = found.verdict if found.verdict.is_right else Verdict.NOISE
         return verdict, f"{within}; {outputs}"
-    return Verdict.UNDECIDED, f"{within}, and yet {outputs}"
+    return Verdict.UNDECIDED, f"can't tell: {within}, and yet {outputs}"
 
 
 def _note(cleared: int, risen: int, margin: float, old: float) -> str:
-    counts = [(cleared, "not at fault any more"), (risen, "above it that weren't, with a fault that isn't known")]
-    changes = ", ".join(f"{count} {words}" for count, words in counts if count)
-    found = changes or "the same places are at fault"
-    return f"judged again with a margin of {margin:g} in place of {old:g}: {found}"
+    counts = [(cleared, "no longer faulty"), (risen, "newly above it, for an unknown reason")]
+    changes = ", ".join(f"{count} {'layer' if count == 1 else 'layers'} {words}" for count, words in counts if count)
+    return f"judged with a margin of {margin:g} instead of {old:g}: {changes or 'the same layers are faulty'}"

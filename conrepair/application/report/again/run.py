@@ -16,14 +16,15 @@ from conrepair.application.report.result import AuditResult, LocalizedStep, Row
 from conrepair.application.report.told import target_rows
 from conrepair.ground.metrics.tensors import TensorError
 from conrepair.ground.runtime.files.outputs import lies_in
+from conrepair.ground.runtime.words import number, percent
 from conrepair.verdicts.evaluate.compare import Comparison, OutputComparison
 from conrepair.verdicts.evaluate.own_tests import for_tests
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 from conrepair.verdicts.evaluate.verdict import Verdict, judge, rounding_could_excuse
 from conrepair.verdicts.judging.floor import HALF_PRECISIONS, By, Floor
 
-_BY_OTHER_MEANS = "that verdict has other grounds than these numbers, or some that aren't saved"
-_ELEMENTS = "which elements differ by how much isn't saved: compare with --rtol and --atol"
+_BY_OTHER_MEANS = "its verdict rests on more than the saved figures"
+_ELEMENTS = "the difference of each element isn't saved: use compare --rtol and --atol"
 
 
 def comparison_again(comparison: Comparison, old: Tolerance, new: Tolerance) -> tuple[Comparison, str]:
@@ -80,11 +81,11 @@ def _output(output: OutputComparison, old: Tolerance, new: Tolerance) -> tuple[O
     if output.hidden and verdict is not Verdict.FAULTY and not (within and new.relative_l2 is None):
         return output, _BY_OTHER_MEANS  # what slices may be off by isn't saved
     if verdict is Verdict.FAULTY and not counted:
-        worst = f"elements are beyond tolerance, the worst by {error.max_abs:.2e}"
-        reason = f"relative error {error.relative_l2:.1e}; {worst}"
+        worst = f"elements are beyond tolerance, the worst by {number(error.max_abs)}"
+        reason = f"outputs are off by {percent(error.relative_l2)}; {worst}"
     unmeasured = not output.floor_measured and rounding_could_excuse(error, floor, new, exact=False)
     if verdict is Verdict.FAULTY and output.verdict.is_right and unmeasured:
-        verdict, reason = Verdict.UNDECIDED, f"{reason}; how much of it is rounding wasn't measured"
+        verdict, reason = Verdict.UNDECIDED, f"{reason}; the rounding error wasn't measured"
     right = verdict in {Verdict.EQUIVALENT, Verdict.NOISE}
     tests = for_tests(error, floor.relative_l2, new.noise_margin) if right else None
     return replace(output, error=error, verdict=verdict, reason=reason, tests=tests), ""
@@ -104,7 +105,7 @@ def _within(error: TensorError, old: Tolerance, new: Tolerance) -> bool | None:
     return None
 
 
-_QUANTIZED = "in few bits, of which what's allowed isn't saved"
+_QUANTIZED = "it's quantized, and what that allows isn't saved"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +113,7 @@ class Thresholds:
     """Others than a run was judged by; None: as it was.
 
     Attributes:
-        margin: How many times what rounding explains an error may be, of a layer and of an output.
+        margin: How many times the rounding error an error may be, of a layer and of an output.
         rtol: Relative, of each element of an output.
         atol: Absolute, of the same.
         relative_l2: Of an output as a whole.
@@ -151,10 +152,10 @@ def judged_again(result: AuditResult, thresholds: Thresholds) -> AuditResult:
     for row in result.rows:
         again, why = _row(row, old, thresholds, quantized=_few_bits(row) or row.reference in few_bits)
         rows.append(again)
-        notes += [f"{row.label} on {row.backend} wasn't judged again: {words}" for words in why]
+        notes += [f"{row.label} on {row.backend} wasn't judged by these: {words}" for words in why]
     pairs = tuple(comparison_again(pair, old, thresholds.tolerance(old))[0] for pair in result.pairs)
     told = ", ".join(f"{name} {value:g}" for name, value in thresholds.given.items())
-    notes = [*result.notes, f"judged again with {told}", *dict.fromkeys(notes)]
+    notes = [*result.notes, f"judged with {told}", *dict.fromkeys(notes)]
     return replace(result, rows=tuple(rows), pairs=pairs, notes=tuple(notes))
 
 
@@ -177,7 +178,7 @@ def _row(row: Row, old: Tolerance, thresholds: Thresholds, *, quantized: bool) -
         row = replace(row, comparison=comparison, verdict=comparison.verdict, reason=comparison.reason)
         why += [words] if words else []
     elif row.comparison is not None:
-        why.append("its verdict says more than its outputs do")
+        why.append("its verdict rests on more than its outputs")
     if thresholds.margin is None:
         return row, why
     steps = []
@@ -205,21 +206,20 @@ def missing_of(result: AuditResult, readable: Readable) -> list[str]:
 def _missing(result: AuditResult, readable: Readable) -> Iterator[str]:
     targets = target_rows(result)
     if targets and not any(row.localized.steps for row in targets):
-        yield "layers weren't looked at in this run: `conrepair localize` names those at fault"
+        yield "layers weren't compared in this run: `conrepair localize` names the faulty ones"
     for row in targets:
         for step in row.localized.steps:
             for model in (step.compared.source, step.compared.target):
                 if has_overlay(model) and not readable.knows(model):
-                    told = "isn't there any more, or isn't what was looked at"
-                    yield f"{model.path} {told}, so its overlay for Model Explorer stays as it was"
+                    yield f"{model.path} is gone or was changed, so its overlay for Model Explorer isn't made again"
         done = row.repaired.result
         if done is not None and done.model is not None and not lies_in(result.folder, done.model.path):
             yield f"{done.model.path}, the repaired model, isn't in the run's folder any more"
         shown = shown_inputs(row, result, readable)
         if shown is not None and shown.missing:
-            yield f"of {shown.missing} inputs the photo isn't on disk any more"
+            yield f"the photos of {shown.missing} inputs are gone"
         elif row.inputs and _has_photos(row, result) and not readable.photo_folders(result.config):
-            yield "photos aren't shown, as nobody has said where they may be looked for: --data FOLDER"
+            yield "photos aren't shown: say where they are (--data FOLDER)"
 
 
 def _has_photos(row: Row, result: AuditResult) -> bool:

@@ -13,7 +13,7 @@ from textwrap import wrap
 
 from conrepair.application.report.localization.advice import names_of, names_of_fault
 from conrepair.diagnosis.localization.result import LayerRow, Localization, LocatedFault
-from conrepair.ground.runtime.words import number, printable, quoted, shortened
+from conrepair.ground.runtime.words import percent, printable, quoted, shortened
 
 _LOWEST, _HIGHEST = 1e-12, 1e6  # what's beyond is drawn at the edge: it's as good as nothing, or as bad as it gets
 _FEWEST_DECADES, _MOST_LABELS = 3, 8
@@ -168,13 +168,13 @@ def _text(x: float, y: float, text: str, attributes: str = "", *, length: int = 
 
 def _legend(y: float) -> Iterator[str]:
     yield f'<circle cx="{_LEFT + 5}" cy="{y - 4}" r="4" class="introduced"/>'
-    yield _text(_LEFT + 14, y, "introduced")
+    yield _text(_LEFT + 14, y, "added by it")
     yield f'<circle cx="{_LEFT + 99}" cy="{y - 4}" r="4" class="guilty"/>'
-    yield _text(_LEFT + 108, y, "introduced, guilty")
+    yield _text(_LEFT + 108, y, "faulty layer")
     yield f'<path d="M{_LEFT + 230} {y - 4}h22" class="full"/>'
-    yield _text(_LEFT + 258, y, "full run")
+    yield _text(_LEFT + 258, y, "in all")
     yield f'<rect x="{_LEFT + 320}" y="{y - 10}" width="22" height="10" class="floor"/>'
-    yield _text(_LEFT + 348, y, "noise floor and below")
+    yield _text(_LEFT + 348, y, "rounding error")
 
 
 def _grid(axis: _ErrorAxis, width: float) -> Iterator[str]:
@@ -209,8 +209,8 @@ def _dots(rows: Sequence[LayerRow], axis: _ErrorAxis, across: _Across) -> Iterat
 def _tooltip(row: LayerRow) -> str:
     return (
         f"{row.source_layer} ({row.source_operator}) / {row.target_layer} ({row.target_operator}): "
-        f"introduced {number(row.introduced_error)}, full run {number(row.full_run_error)}, "
-        f"floor {number(row.noise_floor)}"
+        f"adds {percent(row.introduced_error)} itself, {percent(row.full_run_error)} in all, "
+        f"rounding error {percent(row.noise_floor)}"
     )
 
 
@@ -242,7 +242,7 @@ def _marks(
 def _listed(result: Localization, named: Sequence[LocatedFault]) -> Iterator[str]:
     for rank, fault in enumerate(named, 1):
         layer = (fault.target_layers or fault.source_layers or (fault.target_tensor,))[0]
-        errors = f"introduced {number(fault.introduced_error)}, floor {number(fault.noise_floor)}"
+        errors = f"adds {percent(fault.introduced_error)} itself, rounding error {percent(fault.noise_floor)}"
         yield quoted(f"{rank}. {layer}: {fault.kind.value}, {errors}", names=names_of_fault(fault))
     more = len(result.faults) - len(named)
     if more:

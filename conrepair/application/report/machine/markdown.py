@@ -53,10 +53,10 @@ def summary_markdown(result: AuditResult) -> str:
     lines = lines or [_line(target, finding) for target in targets for finding in target.accused]
     faults, more = _fitting(lines, room // 2 - room // 8)
     parts += [head, rule, *table, ""] if table else []
-    parts += [f"and {left} more targets, in result.json\n"] if left else []
-    parts += [f"**{'What is wrong, by cause' if causes else 'At fault'}:**", "", *faults, ""] if faults else []
+    parts += [f"and {left} more models, in result.json\n"] if left else []
+    parts += [f"**{'What is wrong, by cause' if causes else 'Faulty'}:**", "", *faults, ""] if faults else []
     parts += [f"and {more} more {'causes' if causes else 'faults'}, in result.json\n"] if more else []
-    parts += ["**Couldn't be looked at:**", "", *unseen, ""] if unseen else []
+    parts += ["**Couldn't be checked:**", "", *unseen, ""] if unseen else []
     parts += [f"and {hidden} more, in result.json\n"] if hidden else []
     return "\n".join([*parts, *ends])
 

@@ -21,17 +21,17 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _NAME, _MESSAGE = 80, 1000
 _MEASURED = ("introduced_error", "full_run_error", "noise_floor", "confidence")
 _RULES = {
-    Kind.PREPROCESSING: "Inputs are prepared otherwise than the source's.",
-    Kind.INPUT: "Inputs are arranged otherwise than the source's.",
-    Kind.STRUCTURE: "Values are arranged otherwise than in the source.",
-    Kind.PARAMETERS: "A layer's numbers are others than in the source.",
-    Kind.HYPERPARAMETERS: "A layer's attributes are others than in the source.",
-    Kind.GRAPH: "Other operators than the source's compute something else.",
-    Kind.PRECISION: "Types or scales lose more than is meant.",
-    Kind.COMPILATION: "The compiler made something else of it.",
-    Verdict.FAULTY: "A model answers otherwise than its source, and no layer is named.",
-    Verdict.UNDECIDED: "Nothing could be proven on these inputs.",
-    Verdict.UNDEPLOYABLE: "A model can't be used where its source can.",
+    Kind.PREPROCESSING: "The inputs are preprocessed differently than for the original model.",
+    Kind.INPUT: "The inputs are arranged differently than those of the original model.",
+    Kind.STRUCTURE: "Values are arranged differently than in the original model.",
+    Kind.PARAMETERS: "A layer has other weights than in the original model.",
+    Kind.HYPERPARAMETERS: "A layer has other attributes than in the original model.",
+    Kind.GRAPH: "Operators were lost, added or replaced, and compute something else.",
+    Kind.PRECISION: "Types or scales lose more precision than was asked for.",
+    Kind.COMPILATION: "A compiled kernel computes something else than the model.",
+    Verdict.FAULTY: "The converted model gives other outputs than the original; no layer is named.",
+    Verdict.UNDECIDED: "These inputs can't tell whether the converted model is right.",
+    Verdict.UNDEPLOYABLE: "The converted model doesn't load or run where the original does.",
 }
 
 

@@ -124,7 +124,7 @@ def test_it_is_shown_limited_and_cleared(
     assert main(["cache"]) == 0
     said = capsys.readouterr().out
     assert "of 5 GB" in said
-    assert "look" in said
+    assert "compare and localize" in said
     assert shown(capsys, "--limit", "2")["limit_bytes"] == 2_000_000_000
     assert user_cache().gigabytes == 2, "it's kept"
     with Store(cache):
@@ -139,7 +139,7 @@ def test_it_is_shown_limited_and_cleared(
     assert f"{LIMIT} is a lot: give" in capsys.readouterr().err
     monkeypatch.setenv(FOLDER, "")
     assert main(["cache"]) == 2
-    assert f"{FOLDER} is empty" in capsys.readouterr().err
+    assert f"variable {FOLDER} is empty" in capsys.readouterr().err
 
 
 def test_the_limit_holds_behind_each_command(

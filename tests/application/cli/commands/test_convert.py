@@ -41,7 +41,7 @@ def test_every_step_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert convert("net.onnx", "--to", "tflite", "-o", "net.tflite") == 0
     first, *steps, last = capsys.readouterr().out.splitlines()
     assert last.startswith("next: ")
-    assert first.endswith("net.tflite: onnx-keras+keras-tflite")
+    assert first.endswith("net.tflite, converted by onnx-keras and keras-tflite")
     assert [line.split(": ")[:2] for line in steps] == [
         ["onnx-keras", "equivalent"],
         ["onnx-keras+keras-tflite", "equivalent"],

@@ -93,7 +93,7 @@ def test_a_model_elsewhere_is_read_where_its_hash_is_known(run: Path, capsys: py
     localized(run, model, "0" * 64)
     main(["report", str(run), "-q"])
     assert not (run / "model_explorer_source.json").exists()
-    assert f"{model} isn't there any more, or isn't what was looked at" in capsys.readouterr().out.replace("\n", " ")
+    assert f"{model} is gone or was changed" in capsys.readouterr().out.replace("\n", " ")
     localized(run, model, model_sha256(model))
     main(["report", str(run), "-q"])
     assert (run / "model_explorer_source.json").exists()

@@ -74,7 +74,7 @@ def test_photos_that_are_gone_are_counted(tmp_path: Path) -> None:
     text = page_html(run)
     assert "Of 2 the picture isn't on disk any more." in unescape(text)
     assert len(rows_of(text, "Inputs")) == 3
-    assert "of 2 inputs the photo isn't on disk any more" in missing_of(run, Readable())
+    assert "the photos of 2 inputs are gone" in missing_of(run, Readable())
 
 
 def ranked(folder: Path, shortage: str | None) -> str:
