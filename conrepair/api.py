@@ -64,7 +64,7 @@ Value = TypeVar("Value", "Built", "Compared", "Converted", "Executed", "Repaired
 
 @takes(Compare)
 def compare(options: Compare) -> Compared:
-    """Compare a model with its conversion by their answers.
+    """Tell whether a converted model still gives the outputs of the original.
 
     Returns:
         With `verdict`, `reason`, `faults`, `save(folder)`.
@@ -83,7 +83,7 @@ def compare(options: Compare) -> Compared:
 
 @takes(Localize)
 def localize(options: Localize) -> Localized:
-    """Name the layers in which a conversion stops being its source.
+    """Name the layers of a converted model that compute something else.
 
     Returns:
         With `verdict`, `reason`, `faults`, `save(folder)`.
@@ -100,7 +100,7 @@ def localize(options: Localize) -> Localized:
 
 @takes(Repair)
 def repair(options: Repair) -> Repaired:
-    """Fix a conversion with the smallest change, in its own format.
+    """Fix a converted model with the smallest change, in its own format.
 
     Returns:
         With `mended`, `model` (the repaired file), `verdict`, `faults` (as it came), `save(folder)`.
@@ -139,7 +139,7 @@ def build(options: Build) -> Built:
     """Compile a model with TVM, without running it.
 
     Returns:
-        With `folder` (a target for `compare`, `localize` and `repair`), `record`, `seconds`, `save(folder)`.
+        With `folder` (a converted model for `compare`, `localize` and `repair`), `record`, `seconds`, `save(folder)`.
 
     Raises:
         ConrepairError: if an option is wrong, or it can't be compiled.

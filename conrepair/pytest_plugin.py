@@ -20,7 +20,7 @@ def pytest_addoption(parser: Any) -> None:
         "--conrepair-reports",
         metavar="FOLDER",
         help="Keep the localization of each failed conrepair.testing.assert_equivalent in a folder of its test's "
-        f"name below FOLDER (default: what the environment variable {REPORTS} names, else nothing is kept).",
+        f"name below FOLDER (default: the folder in the environment variable {REPORTS}, else nothing is kept).",
     )
 
 

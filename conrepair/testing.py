@@ -79,7 +79,7 @@ class TraceOptions(TypedDict, total=False):
 
 
 def assert_exact(model: Any, *, report: str | Path | None = None, **options: Unpack[TraceOptions]) -> None:
-    """Fail where a system computes a network otherwise than rounding explains, on inputs that are searched.
+    """Fail where a system is off by more than rounding error, on inputs that are searched.
 
     Args:
         model: An ONNX model: a path or an object.
@@ -94,7 +94,7 @@ def assert_exact(model: Any, *, report: str | Path | None = None, **options: Unp
     found = trace(model, **options)
     judged = {item.kind for item in found.found.deviations}
     if not judged or "not judged" in judged:
-        raise InferenceError(f"nothing is proven: {found.verdict}. {'; '.join(found.found.doubts)}")
+        raise InferenceError(f"can't tell: {found.verdict}. {'; '.join(found.found.doubts)}")
     if not found.found.wrong:
         return
     _fail(found, report)
@@ -103,17 +103,17 @@ def assert_exact(model: Any, *, report: str | Path | None = None, **options: Unp
 def assert_equivalent(
     source: Any, target: Any, *, report: str | Path | None = None, **options: Unpack[LocalizeOptions]
 ) -> None:
-    """Fail where a conversion isn't its source's equal, and name the layer at fault.
+    """Fail where a converted model computes something else than the original, and name the faulty layer.
 
     Args:
-        source: The model that is right: a path or an object.
-        target: Its conversion.
+        source: The original model: a path or an object.
+        target: The converted model.
         report: Folder that keeps the localization where it fails; default: one below the folder that pytest's
             option --conrepair-reports or the environment variable CONREPAIR_REPORTS names, where there's one.
         **options: Those of `conrepair.localize`: data, tolerances and others.
 
     Raises:
-        AssertionError: with the guilty layer and its fault, in ten lines at most.
+        AssertionError: with the faulty layer and its fault, in ten lines at most.
         ConrepairError: if one of them can't be loaded or looked into.
     """
     __tracebackhide__ = True

@@ -239,7 +239,7 @@ def test_a_configuration_has_each_option_of_networks() -> None:
         (["localize", "net.onnx"], "required: CONVERTED"),
         (["localize", "net.onnx", "scaled.onnx", "--smaples", "3"], "no option --smaples; did you mean '--samples'?"),
         (["compare", "net.onnx", "scaled.onnx", "third.onnx"], "nothing that would take third.onnx"),
-        (["localize", "build", "net.onnx"], "A build can only be the target: swap the two"),
+        (["localize", "build", "net.onnx"], "A build can only be the converted model: swap the two"),
     ],
 )
 def test_wrong_use(room: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

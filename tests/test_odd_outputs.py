@@ -15,13 +15,13 @@ import conrepair
 
 @pytest.mark.parametrize("made", [lambda _: None, lambda _: 3], ids=["None", "a number"])
 def test_a_module_that_gives_no_tensor(made: Callable[[torch.Tensor], Any]) -> None:
-    with pytest.raises(conrepair.ConrepairError, match="the model gives no tensor"):
+    with pytest.raises(conrepair.ConrepairError, match="the model has no output that is a tensor"):
         conrepair.execute(Module(made), data=ROWS, in_process=True)
-    with pytest.raises(conrepair.ConrepairError, match="the model gives no tensor"):
+    with pytest.raises(conrepair.ConrepairError, match="the model has no output that is a tensor"):
         conrepair.localize(Module(made), Module(made), data=ROWS, in_process=True)
     found = conrepair.compare(Module(made), Module(made), data=ROWS, in_process=True)
     assert found.exit_code == 4
-    assert "the model gives no tensor" in found.reason
+    assert "the model has no output that is a tensor" in found.reason
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_names_that_are_not_utf_8_are_reported(room: Path, capsys: pytest.Captur
     [
         (
             ["--samples", "1000000000000"],
-            "1,000,000,000,000 isn't from 1 to 1,000,000: each input runs through",
+            "1,000,000,000,000 isn't from 1 to 1,000,000: each runs through",
         ),
         (["--samples", "1e12"], "1e12 isn't a whole number from 1 to 1,000,000"),
         (["--samples", "²"], "² isn't a whole number"),

@@ -110,7 +110,7 @@ def test_every_verb_that_has_a_limit_has_this_one() -> None:
     assert limited >= {"compare", "localize", "repair", "convert", "inspect", "execute", "build", "generate"}
     for name in limited:
         action = verbs.choices[name]._option_string_actions["--timeout"]  # type: ignore[index,union-attr]
-        assert "End the command after S seconds" in action.help
+        assert "Stop after S seconds" in action.help
 
 
 def test_weights_that_are_nearly_all_hole_take_no_longer_than_is_allowed(

@@ -310,7 +310,8 @@ CASES = [
 
     # One of two models takes bytes and prepares them itself.
     *(Case(f"bytes prepared as {recipe}, {side}", prepared,
-           reason=f"{side}.onnx-{place} takes bytes, which {other}.onnx-{1 - place} is fed prepared by `{recipe}`",
+           reason=f"{side}.onnx-{place} takes bytes, and {other}.onnx-{1 - place} gets the same pictures "
+           f"preprocessed by `{recipe}`",
            **{side: {"recipe": recipe}})
       for recipe in PREPARATIONS for place, (side, other) in enumerate((("source", "target"), ("target", "source")))),
     Case("bytes, wrong weights", prepared, {"recipe": "torchvision", "wrong": "inner"}, FAULTY, "", "c",

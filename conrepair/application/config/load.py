@@ -68,7 +68,7 @@ def parse_config(value: Any, where: str) -> AuditConfig:
         return AuditConfig.with_parts(value if isinstance(value, dict) else ()).model_validate(value)
     except ValidationError as error:
         raise ConfigError(
-            f"{where}: the configuration doesn't fit the schema (conrepair/application/config/schema.json):\n"
+            f"{where}: the configuration doesn't fit the schema (`conrepair config schema` prints it):\n"
             + "\n".join(explain(error, value))
         ) from error
 

@@ -52,8 +52,8 @@ _Release = Annotated[
     Annotated[str, Field(pattern=f"^{_VERSION}$")] | None,
     Field(
         None,
-        description="Another release of the library, as package indices have it, in an environment of its own. "
-        "Default: what's installed.",
+        description="Another release of the library, by its version, in a separate environment. Default: the "
+        "installed one.",
     ),
 ]
 _Pixels = Annotated[Int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
@@ -221,7 +221,7 @@ class ModelConfig(Strict):
     weights: AnyPath | None = Field(None, description="Weights file for the factory's model.")
     initialize: Literal["as-built", "variance-preserving"] = Field(
         "as-built",
-        description="variance-preserving draws BatchNorm statistics so that random weights answer to the input.",
+        description="variance-preserving draws BatchNorm statistics so that random weights react to the input.",
     )
     seed: Int = Field(0, ge=0, le=MOST_SEED, description="For a factory's random weights.")
     inputs: tuple[InputConfig, ...] | None = None
@@ -419,7 +419,7 @@ class RpcDeviceConfig(Strict):
         description="A cross-compiler here that links, e.g. aarch64-linux-gnu-g++. Default: with -mtriple the "
         "device's own compiler; else this machine's.",
     )
-    connect_seconds: Seconds = Field(10.0, gt=0, description="For the server to answer.")
+    connect_seconds: Seconds = Field(10.0, gt=0, description="Time for the server to answer.")
     step_seconds: Seconds = Field(120.0, gt=0, description="For the upload, for loading, for one batch (run twice).")
     session_seconds: Seconds = Field(600.0, gt=0, description="For all of a model's batches.")
     attempts: Int = Field(2, ge=1, le=10, description="To connect, and sessions when the connection is lost.")
@@ -585,10 +585,10 @@ class StagesConfig(Strict):
     execute: Bool = True
     evaluate: Bool = True
     localize: Bool = Field(
-        False, description="Name the layers at fault of targets that differ from their source; see `localize`."
+        False, description="Name the faulty layers of converted models that differ; see `localize`."
     )
     repair: Bool = Field(
-        False, description="Repair targets whose layers are at fault, in their own format; see `repair`."
+        False, description="Repair converted models with faulty layers, in their own format; see `repair`."
     )
 
 
@@ -612,13 +612,13 @@ class ToleranceConfig(OutputToleranceConfig):
     noise_margin: Float = Field(
         Tolerance.noise_margin,
         ge=1,
-        description="`noise` up to so many times the source's own measured rounding error.",
+        description="`noise` up to so many times the measured rounding error of the original.",
     )
     quantized_top1: Float = Field(
-        0.25, ge=0, le=1, description="A quantized target may differ in so large a share of top-1 answers."
+        0.25, ge=0, le=1, description="Share of the predictions (top-1) that may differ in a quantized model."
     )
     quantized_cosine: Float = Field(
-        0.9, ge=-1, le=1, description="and must keep at least this cosine with the source's outputs."
+        0.9, ge=-1, le=1, description="Least cosine between the outputs of a quantized model and its original."
     )
     strict_signature: Bool = Field(
         Tolerance.strict_signature,
@@ -626,19 +626,19 @@ class ToleranceConfig(OutputToleranceConfig):
     )
     arithmetic: ArithmeticName | Literal[""] = Field(
         "",
-        description="Arithmetic that targets compute in: what it makes of their sources' networks, by simulation, is "
-        'no fault. Default, "": as far as a backend tells, and float32 where models are run on this processor.',
+        description="Arithmetic that converted models compute in: differences that it causes, as simulated on the "
+        'original, are no fault. Default, "": that of the backend where it\'s known, and float32 on this CPU.',
     )
     by_output: dict[str, OutputToleranceConfig] = Field(
         default_factory=dict,
-        description="Tolerances of some outputs in place of these, by the name of a source's output, or by a type "
-        "that targets compute in or give (float16). What isn't given there is as above.",
+        description="Other tolerances for some outputs, by the name of an output of the original, or by a type that "
+        "converted models compute in or return (float16). What isn't given there is as above.",
     )
 
     max_drop: dict[_Accuracy, Annotated[Float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
-        description="Share of the labelled samples by which accuracy may fall, by top1, top5 and the like: a target "
-        "that loses more is faulty. It stands in for the budgets of quantized targets that aren't given.",
+        description="Share of the labelled samples by which accuracy may drop, by top1, top5 and the like: a model "
+        "that loses more is faulty. It replaces limits of quantized models that aren't given.",
     )
 
     @property
@@ -678,16 +678,18 @@ class LocalizeConfig(Strict):
 
     when: Literal["different", "always", "excused"] = Field(
         "different",
-        description="Targets whose answers differ more than `equivalent` allows; all of them; or those alone whose "
-        "difference rounding or the budget of quantization excuses, whose outputs tell nothing, or that the budget "
-        "accuses on synthetic inputs.",
+        description="Which converted models: those whose outputs differ by more than `equivalent` allows; all; or "
+        "only those whose difference is within rounding error or the limits of quantization, whose outputs hardly "
+        "vary, or that exceed those limits on random inputs.",
     )
     samples: Int = Field(8, ge=1, description="Inputs that layers are compared on.")
     batch_size: Int = Field(
         Localize.default("batch_size"), ge=1, description="At once, for models that leave it open."
     )
     recipe_runs: Int = Field(
-        300, ge=1, description="Runs of a target whose photos are prepared wrongly, to find the right recipe."
+        300,
+        ge=1,
+        description="Runs to find the right preprocessing of a model whose photos are preprocessed wrongly.",
     )
     recipe_seconds: Seconds = Field(60.0, gt=0, description="Time for that.")
     latent: Bool = Field(
@@ -701,33 +703,33 @@ class LocalizeConfig(Strict):
 class RepairConfig(Strict):
     """How targets, and conversions that give none, are repaired."""
 
-    targets: Bool = Field(True, description="Repair targets whose layers are at fault.")
+    targets: Bool = Field(True, description="Repair converted models with faulty layers.")
     conversions: Bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
     seconds: Seconds = Field(
         Repair.default("seconds"),
         gt=0,
         le=MOST_SECONDS,
-        description="For each target or conversion; no further edit, or way, is tried then.",
+        description="Time for each model or conversion, after which no further edit, or way, is tried.",
     )
     advice_seconds: Seconds = Field(
         Repair.default("advice"),
         ge=0,
         le=MOST_SECONDS,
-        description="To try other ways to convert, for each target at fault; 0: they're only named.",
+        description="Time to try other ways to convert, for each faulty model; 0: they're only named.",
     )
     edits: tuple[EditKind, ...] | None = Field(
         None,
-        description="Only such edits of targets: another recipe for photos, inputs or outputs exchanged, sizes of "
+        description="Only such edits: another recipe for photos, inputs or outputs exchanged, sizes of "
         "inputs, parameters, scales of quantized tensors (or a layer without), attributes, operators that reorder "
         "axes, other operators. "
         "Default: all.",
     )
     bake_recipe: Bool = Field(
         Repair.default("bake_recipe"),
-        description="Where photos must be prepared otherwise for a target, put that into the model as operators in "
-        "front of its input, so that it's fed as before; refused with the reason where operators can't say it.",
+        description="Where photos must be preprocessed differently for a model, build that into it as operators in "
+        "front of its input; refused with the reason where operators can't do it.",
     )
-    unseen: Int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
+    unseen: Int = Field(64, ge=1, description="Inputs to verify on, other than those that layers were compared on.")
 
 
 class LimitsConfig(Strict):
@@ -737,8 +739,8 @@ class LimitsConfig(Strict):
     compiled_seconds: Seconds | None = Field(
         None,
         gt=0,
-        description="What was compiled gets no further samples after so many seconds, and is judged on those that it "
-        "had: a slow device needn't hold up an audit. Default: it gets all.",
+        description="A compiled model gets no further samples after so many seconds, and is judged on those that it "
+        "had: a slow device doesn't hold up an audit. Default: it gets all.",
     )
     workers: Int = Field(2, ge=1, le=64, description="Jobs side by side, as far as there is memory for them.")
     timed: Bool = Field(

@@ -68,7 +68,7 @@ def _comparisons(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], s
             hint = meant(model.compare_with, sources)
             yield (
                 ("models", place, "compare_with"),
-                f"'{model.name}' has compare_with '{model.compare_with}', which is not a source model here{hint}",
+                f"'{model.name}' has compare_with '{model.compare_with}', which isn't an original model here{hint}",
             )
 
 

@@ -190,7 +190,7 @@ class Cluster:
             if isinstance(error, self._dask.scheduler.KilledWorker):
                 return there.nothing(_killed(error))
             if isinstance(error, ImportError):
-                words = f"a worker lacks this conrepair, or has it in another release: {error}"
+                words = f"a worker lacks conrepair, or has another release of it: {error}"
                 return there.nothing(Failure(NO_LIBRARY, type(error).__name__, words))
             raise
         finally:
@@ -201,7 +201,7 @@ class Cluster:
         """A client whose scheduler answers."""
         with self._turn:
             if self._over:
-                raise DeviceError(f"the Dask cluster at {self._scheduler} isn't asked any more")
+                raise DeviceError(f"the Dask cluster at {self._scheduler} is no longer used")
             ends = time.monotonic() + (self._patience if self._answered else min(self._patience, _FIRST_SECONDS))
             while not self.answers:
                 self._close()
@@ -240,6 +240,6 @@ def _killed(error: Exception) -> Failure:
         message=f"every machine that was given it went down: {str(error).partition('.')[0]}",
         explanation=(
             "Dask gives up a job when so many workers have died of it (`distributed.scheduler.allowed-failures`). "
-            "Most likely their machines ran out of memory: give the workers more, or set `limits.memory_gb`."
+            "Probably their machines ran out of memory: give the workers more, or set `limits.memory_gb`."
         ),
     )

@@ -220,7 +220,7 @@ class Crowd:
         if content is None:
             return self._blobs.fetch(sha256, file)
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise DataError(f"a worker's answer has another content for {sha256}.")
+            raise DataError(f"a worker sent another content than announced for {sha256}.")
         with storage_error(file.parent):
             file.write_bytes(content)
         return len(content)

@@ -30,7 +30,7 @@ STORE = "store"
 
 _Made = TypeVar("_Made")
 _NO_WORKERS = (
-    "conrepair: this system has no worker processes: a library that crashes takes the command along, and what a file "
+    "conrepair: this system has no worker processes: a library that crashes ends the command along, and what a file "
     "makes a library do is kept from nothing (docs/security.md). Give files of your own."
 )
 

@@ -63,7 +63,7 @@ def _tvm(_: Path) -> Answer:
     if not reached and not not_reached:
         if broken := list(_broken_runtimes(Path(tvm.__file__).parent / "lib")):
             return "missing", f"what this TVM has for GPUs can't be loaded: {'; '.join(broken)}"
-        return "missing", f"this TVM is built for processors only: no runtime of {', '.join(_KINDS)}"
+        return "missing", f"this TVM is built for CPUs only: no runtime of {', '.join(_KINDS)}"
     if not reached:
         state = "fails" if gpu_devices() else "missing"
         return state, f"no device of {', '.join(not_reached)} is reached, which this TVM has runtimes of"
@@ -113,7 +113,7 @@ def _onnxruntime(folder: Path) -> Answer:
 
     providers = [name for name in onnxruntime.get_available_providers() if name not in _OWN_PROCESSOR]
     if not providers:
-        return "missing", f"this ONNX Runtime ({onnxruntime.__version__}) is built for processors only"
+        return "missing", f"this ONNX Runtime ({onnxruntime.__version__}) is built for CPUs only"
     path = folder / "probe.onnx"
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> probe (float[3] x) => (float[3] y) { y = Add (x, x) }'

@@ -55,7 +55,7 @@ class Recorder:
             SizesVaryError: if batches have to be taken singly.
         """
         if not outputs:
-            raise InferenceError("the model gives no tensor, so there's nothing to keep or to compare.")
+            raise InferenceError("the model has no output that is a tensor, so there is nothing to compare.")
         rows = [self._rows(name, array, valid, size) for name, array in outputs.items()]
         self.starts.append(start)
         if not self._kept:

@@ -52,7 +52,7 @@ def architecture_models(config: AuditConfig) -> list[ModelConfig]:
             taken.add(model.name)
             models.append(model)
     if not models and not config.models:
-        raise ConfigError("$.architectures: everything is excluded; nothing is left to do")
+        raise ConfigError("$.architectures: everything is excluded, so there is nothing to do")
     return models
 
 

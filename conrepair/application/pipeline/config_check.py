@@ -58,7 +58,7 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
     }
     lines = [*converter_problems(config), *backend_problems(config)]
     if not (active or config.architectures or config.asked):
-        lines.append("$.models: every model has skip_analysis; nothing is left to do")
+        lines.append("$.models: every model has skip_analysis, so there is nothing to do")
     for model in active:
         lines += _of_model(config, model, wheres[model.name], base)
     if any(config.dataset_of(model) is config.dataset for model in active):

@@ -171,7 +171,7 @@ def dataset_for(data: Path | None, options: Fed, *, samples: int, labels: str = 
     if samples > MOST_SAMPLES:
         raise ConfigError(
             f"samples is {samples:,}: at most {MOST_SAMPLES:,} are drawn. Each runs through every model, and its "
-            "answers and times are held in memory."
+            "outputs are held in memory."
         )
     return synthetic(samples, SyntheticRange(seed, *ends, None, low is not None or high is not None))
 

@@ -37,7 +37,7 @@ def _checked(spec: TensorSpec, text: str) -> TensorSpec:
     if not right or not all(type(size) in {int, str} for size in spec.shape):
         raise ConfigError(f"{shown}: give a name, a shape of numbers and names, and a type")
     if small := [size for size in spec.shape if isinstance(size, int) and size < 1]:
-        raise ConfigError(f"{shown}: a size is at least 1, and one is {small[0]}")
+        raise ConfigError(f"{shown}: sizes are at least 1, and one is {small[0]}")
     try:
         numpy_dtype(spec.dtype)
     except TypeError as error:

@@ -359,7 +359,7 @@ def _gated(settings: Settings, found: Comparison, one: Run, two: Run, dataset: D
     if verdict.severity <= found.verdict.severity:
         return dataclasses.replace(found, reason=f"{found.reason}; {words}")
     return dataclasses.replace(
-        found, verdict=verdict, reason=f"{words} (the numbers are {found.verdict}: {found.reason})"
+        found, verdict=verdict, reason=f"{words} (its outputs: {found.verdict}, {found.reason})"
     )
 
 

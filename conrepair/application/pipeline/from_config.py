@@ -193,7 +193,7 @@ def subjects_of(
     """
     active = active_models(models)
     if not active:
-        raise ConfigError("$.models: every model has skip_analysis; nothing is left to do")
+        raise ConfigError("$.models: every model has skip_analysis, so there is nothing to do")
     found, errors = _datasets(config, active, base, display)
     subjects, notes = [], []
     for model in active:
@@ -272,8 +272,8 @@ def _recipe(model: ModelConfig, subject: Subject, others: dict[str, Recipe]) -> 
     if model.compare_with in others:
         return others[model.compare_with], ""
     return recipe, (
-        f"{model.name}: no recipe (preprocessing) is configured; photos are given as raw pixels "
-        "0..255, so accuracy means little"
+        f"{model.name}: no preprocessing (recipe) is configured: photos go in as raw pixels 0..255, so accuracy "
+        "means little"
     )
 
 

@@ -46,7 +46,7 @@ def run_matrix(config: AuditConfig, base: Path, display: ProgressDisplay) -> Mat
     ]
     if not sources:
         raise UsageError(
-            "the matrix has no model to start from: it leaves aside `architectures`, and models with "
+            "the matrix has no model to start from: it leaves out `architectures` and models with "
             "`compare_with`, `backends` or `skip_analysis`. Give it others in $.models."
         )
     loading = _audit(config, "sources", [_to_all(model, ()) for model in sources], base, display)

@@ -149,20 +149,20 @@ def _check(paths: list[Path], data: Path | None, *, has_recipe: bool) -> None:
     source, *between, target = paths
     if is_build(source):
         raise UsageError(
-            f"{source} is a folder that `build` wrote, and it's given as the source. A build can only be the target: "
-            "swap the two."
+            f"{source}, the original, is a folder that `build` wrote. A build can only be the converted model: swap "
+            "the two."
         )
     compiled = is_build(target)
     for path in paths[:-1] if compiled else paths:
         if detect_framework(path, recorded=True) == RECORDED and data is None:
             raise UsageError(
-                f"{path} holds outputs that were computed elsewhere, and nothing says for which inputs. Give "
-                "these as --data; `conrepair inputs` writes some to compute them for."
+                f"{path} holds outputs that were computed elsewhere. Give the inputs that they were computed for "
+                "(--data); `conrepair inputs` writes inputs to run the model on."
             )
     if compiled and between:
-        raise UsageError("a build is compared with the model that it was compiled of: leave --intermediate out.")
+        raise UsageError("a build is compared with the model that it was compiled from: leave out --intermediate.")
     if compiled and has_recipe:
-        raise UsageError("a build is fed as its source is, so --target-recipe has no meaning for it. Leave it out.")
+        raise UsageError("a build gets the same inputs as the original: leave out --target-recipe.")
 
 
 def compare_pair(pair: Request, session: Session, *, folder: Path | None = None) -> Compared:
@@ -220,8 +220,8 @@ def repair_pair(pair: Request, session: Session) -> Repaired:
     for path in pair.paths:
         if not is_build(path) and detect_framework(path, recorded=True) == RECORDED:
             raise UsageError(
-                f"{path} holds outputs that were computed elsewhere, and a repair edits and runs models. `localize` "
-                "takes them; for a repair give the files."
+                f"{path} holds outputs that were computed elsewhere, which can't be repaired: give the model's file. "
+                "`localize` takes outputs."
             )
     for journal in journals(session.store.own):
         end_early(journal, wanted=False)
@@ -286,5 +286,5 @@ def _end_searches(store: Path) -> bool:
     for journal in (found := journals(store)):
         end_early(journal)
     if found:
-        sys.stderr.write("conrepair: the best that was verified is being written; Ctrl-C again stops at once\n")
+        sys.stderr.write("conrepair: writing the best repair so far; Ctrl-C again stops at once\n")
     return bool(found)

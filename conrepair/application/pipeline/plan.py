@@ -80,7 +80,7 @@ def plan_conversions(
             route = _route(wanted, model)
             unused = sorted(set(wanted.options) - {step.name for step in route.steps})
             if unused:
-                raise ConfigError(f"options are given for {unused[0]}, which the route {route.name} doesn't use")
+                raise ConfigError(f"options are given for {unused[0]}, but the conversion is by {route.name}")
             for place, item in enumerate(conversions_along(route, name, wanted.options), 1):
                 final = place == len(route.steps)
                 if item.name not in plan or (final and not plan[item.name].final):

@@ -107,5 +107,5 @@ def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[
         return None, []
     if recipe is not None:
         return recipe, []
-    words = "no recipe (preprocessing) is given; photos are given as raw pixels 0..255, so accuracy means little"
+    words = "no preprocessing (--recipe) is given: photos go in as raw pixels 0..255, so accuracy means little"
     return named_recipe("raw"), [f"{name}: {words}"]

@@ -21,7 +21,7 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 
 _COUNTED = [verdict.value for verdict in Verdict] + ["not judged"]
 _NOT_TRIED = "not tried"
-_WRONG = {Verdict.FAULTY: "wrong answer", Verdict.UNDECIDED: "undecided"}
+_WRONG = {Verdict.FAULTY: "wrong outputs", Verdict.UNDECIDED: "undecided"}
 _BY_KIND = {kind: kind for kind in ("timeout", "memory", "crash", "storage")} | {
     NO_DEVICE: "no device",
     NO_LIBRARY: "not installed",
@@ -55,7 +55,7 @@ def failure_class(row: Row) -> str:
     if problem.kind in _BY_KIND:
         return _BY_KIND[problem.kind]
     if row.kind == "reference":
-        return "source fails"
+        return "original fails"
     if row.ran.artifact is not None:
         return "doesn't run"
     if problem.exit_code == ExitCode.USAGE:

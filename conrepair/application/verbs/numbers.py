@@ -34,9 +34,7 @@ def _range(least: float, most: float) -> str:
 
 
 count = whole(1)
-samples = whole(
-    1, MOST_SAMPLES, ": each input runs through every model, and its answers and times are held in memory"
-)
+samples = whole(1, MOST_SAMPLES, ": each runs through every model, and its outputs are held in memory")
 seed = whole(0, MOST_SEED)
 
 

@@ -53,7 +53,7 @@ def test_each_target_is_repaired_in_a_folder_of_its_name() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["localize", "right.onnx", "same.onnx", "wrong.onnx", "--intermediate", "same.onnx"], "several targets"),
+        (["localize", "right.onnx", "same.onnx", "wrong.onnx", "--intermediate", "same.onnx"], "name only one"),
         (["repair", "right.onnx", "same.onnx", "wrong.onnx", "--apply", "same.onnx"], "--apply edits one model"),
         (["repair", "right.onnx", "same.onnx", "same.onnx"], "two repaired models would be written to"),
         (["repair", "right.onnx"], "repair takes two models, ORIGINAL and CONVERTED"),

@@ -257,7 +257,7 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
     "a comparison with nothing": (
         {"models": [MODEL, {"name": "b", "path": "x", "compare_with": "nett"}]},
         "$.models[1].compare_with",
-        "'b' has compare_with 'nett', which is not a source model here; did you mean 'net'?",
+        "'b' has compare_with 'nett', which isn't an original model here; did you mean 'net'?",
     ),
     "a comparison with itself": (with_model(compare_with="net"), "$.models[0].compare_with", "compare_with 'net'"),
     "a comparison with a conversion": (

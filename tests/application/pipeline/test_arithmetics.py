@@ -228,7 +228,7 @@ def test_samples_that_differ_most_are_looked_at_though_the_others_are_in_an_arit
         ("undecided", "", "bfloat16", True),
         ("undecided", "", "bfloat16-accumulated", True),
         ("undecided", "", "float16", False),
-        ("undecided", "a metric of mine failed (the numbers are ", "bfloat16", False),  # which no layer answers
+        ("undecided", "a metric of mine failed (its outputs: ", "bfloat16", False),  # which no layer answers
         ("noise", "", "bfloat16", False),  # the outputs are certain: something else is in doubt, as labels
     ],
 )

@@ -74,7 +74,7 @@ def test_a_target_that_answers_worse_is_faulty(folder: Path, tmp_path: Path) -> 
     assert row.verdict == "faulty"
     assert row.reason.startswith(
         "top-1 accuracy is 5 of 20 samples, 20 with the original model: it fell by 75 percentage points "
-        "(allowed: 0.5) (the numbers are equivalent"
+        "(allowed: 0.5) (its outputs: equivalent"
     )
     assert row.comparison.verdict == "faulty"
     assert compared(folder, worse, max_drop={"top1": 0.75}, **loose).verdict == "equivalent"
@@ -119,7 +119,7 @@ def test_without_labels_it_is_refused(folder: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(ConfigError, match=r"max_drop: source\.onnx.* has no labels"):
         conrepair.compare(source, source, max_drop="top1:1%")
     assert main(["localize", str(source), str(source), "--max-drop", "top1:1%"]) == 2
-    assert "has no labels, so accuracy can't be told. Give photos (--data)" in capsys.readouterr().err
+    assert "has no labels, so accuracy can't be measured. Give photos (--data)" in capsys.readouterr().err
     assert main(["compare", str(source), str(source), "--max-drop", "top0:1%"]) == 2
     assert "--max-drop: 'top0' is no accuracy: write top1:0.5%" in capsys.readouterr().err
 

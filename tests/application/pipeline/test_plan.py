@@ -137,7 +137,7 @@ def test_an_option_of_the_wrong_type() -> None:
 
 def test_options_for_a_converter_that_isnt_used() -> None:
     text = refusal({"to": "onnx", "options": {"torch-onnx-script": {"opset": 13}}})
-    assert "options are given for torch-onnx-script, which the route torch-onnx-dynamo doesn't use" in text
+    assert "options are given for torch-onnx-script, but the conversion is by torch-onnx-dynamo" in text
 
 
 @pytest.fixture

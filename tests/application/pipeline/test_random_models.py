@@ -156,8 +156,8 @@ def test_a_target_of_a_random_source_isnt_repaired(
     assert main(["repair", source, target, "-q"]) == 1
     told = capsys.readouterr().err
     assert "Traceback" not in told
-    assert "the source source.onnx-0 answers differently each time it's run" in told
-    assert "Export the source without what draws numbers" in told
+    assert "the original source.onnx-0 gives other outputs each time it's run" in told
+    assert "Export the original without random operators" in told
     assert not (tmp_path / "target-repaired").exists()
 
 

@@ -127,9 +127,9 @@ def test_what_a_function_does_wrong_is_said(function: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("compare right.onnx out.npz", "nothing says for which inputs"),
+        ("compare right.onnx out.npz", "Give the inputs that they were computed for"),
         ("compare right.onnx out.npz --data more.npz", "has outputs of 7 samples, and the data has 14"),
-        ("repair right.onnx out.npz --data in.npz", "a repair edits and runs models"),
+        ("repair right.onnx out.npz --data in.npz", "which can't be repaired: give the model's file"),
         ("localize out.npz out.npz --data in.npz", "both sides are recorded outputs"),
         ("inspect out.npz", "`compare` and `localize` take them"),
         ("convert out.npz --to onnx -o x.onnx", "`compare` and `localize` take them"),

@@ -130,7 +130,7 @@ def test_classes(problem: Problem, has_model: bool, expected: str) -> None:
 
 
 def test_a_wrong_answer() -> None:
-    assert failure_class(row("a", "x", Verdict.FAULTY)) == "wrong answer"
+    assert failure_class(row("a", "x", Verdict.FAULTY)) == "wrong outputs"
     assert failure_class(row("a", "x", Verdict.NOISE)) == ""
 
 

@@ -112,7 +112,7 @@ def test_the_list_that_is_measured() -> None:
 def test_mistakes_name_their_place(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"architectures\[0\].*'resnet18'"):
         models(names=["resnet81"])
-    with pytest.raises(ConfigError, match="nothing is left"):
+    with pytest.raises(ConfigError, match="there is nothing to do"):
         models(names=["resnet18"], exclude=["*"])
     twice = {"family": "torchvision", "names": ["resnet18"]}
     with pytest.raises(ConfigError, match=r"architectures\[1\].*twice"):

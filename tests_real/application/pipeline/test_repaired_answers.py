@@ -106,5 +106,5 @@ def test_where_the_repaired_model_does_not_run_that_is_noted(tmp_path: Path, mon
     assert found.row.inputs
     assert found.row.repaired.inputs == ()
     (note,) = found.run.notes
-    assert "the repaired target's answers aren't known" in note
+    assert "the repaired model wasn't compared there" in note
     assert "there's no room for it" in note

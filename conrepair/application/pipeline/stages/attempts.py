@@ -67,9 +67,9 @@ class Attempts:
         started = time.monotonic()
         stop = Stop(converter=steps[-1].converter.name, error=str(failure))
         if model.framework != "onnx":
-            return replace(stop, note="only ONNX graphs can be cut into pieces"), None
+            return replace(stop, note="only ONNX graphs can be cut into segments"), None
         if any(step.converter.calibrates(step.converter.complete(step.options)) for step in steps):
-            return replace(stop, note="pieces have no data to calibrate with"), None
+            return replace(stop, note="segments have no data to calibrate with"), None
         outlined = self._outline(model)
         if isinstance(outlined, Failure):
             return replace(stop, note=f"the graph can't be cut: {outlined}"), None
@@ -77,7 +77,7 @@ class Attempts:
         whole = GraphPiece(outlined.model, None)
         here = self.failure_of(whole, steps, run=run)
         if here is None or not same_failure(here, failure):
-            said = "doesn't fail" if here is None else f"fails otherwise: {here}"
+            said = "doesn't fail" if here is None else f"fails in another way: {here}"
             return replace(stop, note=f"with its functions inlined and its sizes declared, the graph {said}"), None
 
         def fails(places: Sequence[int]) -> bool:

@@ -13,6 +13,7 @@ from conrepair.application.pipeline.subject import Subject
 from conrepair.ground.data.input_range import InputRange
 from conrepair.ground.data.pictures.byte_pictures import Preparation, in_words, likely_recipes, taken_apart
 from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.ground.runtime.words import percent
 
 _NEAR = 0.1  # relative L2, with which nobody doubts that it's the preparation
 _BYTES = InputRange((0.0,), (255.0,), "bytes", whole=True)
@@ -35,7 +36,9 @@ def prepare_pictures(state: RunState) -> None:
             continue
         found = entry.read(LikelyRecipe)
         if found.recipe is None:
-            state.notes.append(f"{name} or its source takes bytes, and no usual preparation makes the data of such")
+            state.notes.append(
+                f"{name} or its original takes bytes, and no usual preprocessing makes its inputs of bytes"
+            )
             continue
         subject = state.subject(name)
         prepared = Preparation(*sides[name], found.recipe)
@@ -58,9 +61,10 @@ def _tell(state: RunState, subject: Subject, by: Preparation, error: float | Non
     takes_bytes = subject.inputs(subject.loaded)[0].dtype == by.bytes.dtype
     one, other = (subject, reference) if takes_bytes else (reference, subject)
     agree = error is not None and error <= _NEAR
-    left = f"their answers differ by {error:.1e} then" if error is not None else "their answers differ all the same"
-    words = "" if agree else "no usual preparation makes them agree; the nearest is taken: "
-    state.tell(f"{words}{one.name} takes bytes, which {other.name} is fed prepared by {in_words(by.recipe)}; {left}")
+    left = "" if error is None else f"; their outputs then differ by {percent(error)}"
+    words = "" if agree else "no usual preprocessing makes the outputs agree; the nearest is taken: "
+    how = f"{other.name} gets the same pictures preprocessed by {in_words(by.recipe)}"
+    state.tell(f"{words}{one.name} takes bytes, and {how}{left}")
 
 
 def _sides(state: RunState, subject: Subject) -> tuple[Any, Any] | None:

@@ -141,7 +141,7 @@ class ConversionRepairer:
                     local = remedy.steps[begin : len(remedy.steps) - behind]
                     failure = self._attempts.failure_of(piece, local, run=trial.ran)
                     if failure is not None:
-                        outcome = f"the smallest piece fails: {failure}"
+                        outcome = f"the smallest segment fails: {failure}"
                         search.tried.append(TriedRemedy(remedy.words, remedy.route, outcome))
                         continue
                 found = self._tried(remedy, search)

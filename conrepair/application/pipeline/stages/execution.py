@@ -139,7 +139,7 @@ def tell_files(state: RunState, executed: Sequence[Execution]) -> None:
         for key in sorted((ours.metadata.keys() | theirs.metadata.keys()) - _BOOKKEEPING):
             one, two = (side.metadata.get(key, "missing") for side in (ours, theirs))
             if one != two and ours.format == theirs.format:
-                lines.append(f"its metadata {key} is {two}, its source's {one}")
+                lines.append(f"its metadata {key} is {two}, that of the original {one}")
         state.notes += [note for line in lines if (note := f"{item.row_name}: {line}") not in state.notes]
 
 
@@ -153,7 +153,7 @@ def _tell_matching(state: RunState, item: Execution, ran: RunRecord) -> None:
     if seconds is not None and ran.run.count < ran.samples:
         lines.append(
             f"ran on {ran.run.count} of {ran.samples} samples on {item.backend}, as each takes "
-            f"{ran.run_seconds / ran.run.count:.1f} s there and `limits.compiled_seconds` is {seconds:g}"
+            f"{ran.run_seconds / ran.run.count:.1f} s and `limits.compiled_seconds` is {seconds:g}"
         )
     for line in lines:
         if (note := f"{item.row_name.removesuffix('/source')}: {line}") not in state.notes:
@@ -247,7 +247,7 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
 def _recorded_task(state: RunState, subject: Subject, name: str, source: LoadedModel) -> Task:
     """Take the outputs that were computed elsewhere in place of running a model."""
     if subject.dataset is None:
-        raise ValueError("nothing says which inputs these outputs are of")
+        raise ValueError("the inputs that these outputs were computed for aren't given")
     beside = [other for other in state.subjects if other.reference == subject.reference and other is not subject]
     known = [other.source.description.outputs for other in beside if other.source is not None]
     payload = {

@@ -94,7 +94,7 @@ def _of_random(told: LocalizedTarget, row: Row) -> LocalizedTarget:
         reason=row.reason,
         faults=() if row.verdict.is_right else known.faults,
         samples=min(row.ran.run.count, known.options.samples),
-        notes=("layers were compared by their files: the values of a random model are others each time it's run",),
+        notes=("layers were compared by their files, as the original gives other outputs each time it's run",),
         options=dataclasses.replace(known.options, static=False),
     )
     return told.with_own(localization=found)

@@ -20,6 +20,7 @@ from conrepair.ground.data.synthetic import SyntheticRange
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.files.whole import HashedPath, sha256_of
+from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.run import Intent
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging.arithmetic import arithmetic_of
@@ -100,13 +101,12 @@ def random_references(rows: Sequence[Row]) -> dict[str, float]:
 def _of_random(model: str, difference: float) -> Problem:
     return Problem(
         message=(
-            f"layers can't be compared: the source {model} answers differently each time it's run (relative "
-            f"difference {difference:.1e} between two runs on the same inputs), so that every layer behind what it "
-            "draws would differ"
+            f"layers can't be compared: the original {model} gives other outputs each time it's run (two runs on the "
+            f"same inputs differ by {percent(difference)})"
         ),
         explanation=(
-            "Export the source without what draws numbers (dropout in training mode, operators named Random, "
-            "sampling), or with a seed, and compare that."
+            "Export the original without random operators (dropout in training mode, Random..., sampling) or with a "
+            "seed, and compare that."
         ),
         exit_code=ExitCode.DIFFERENT,
     )
@@ -222,7 +222,7 @@ def with_localization(
     if result.options.static or is_proven(result, row):
         return dataclasses.replace(localized, verdict=result.verdict, reason=result.reason)
     if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
-        reason = f"a layer is at fault, which nothing excuses: {row.reason}"
+        reason = f"a layer is faulty, though the outputs are within what is allowed: {row.reason}"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
     unproven = row.verdict in _NOT_PROVEN or (_is_beyond_budget(row) and result.options.drawn)
     if unproven and result.verdict is Verdict.UNDECIDED:
@@ -308,14 +308,14 @@ def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> 
     if row.ran.run is not None and row.ran.run.steps > 1:
         if not result.layers:
             return result
-        reason = f"no layer is at fault at the first step ({result.reason}), but: {row.reason}"
+        reason = f"no layer is faulty at the first step ({result.reason}), but: {row.reason}"
         return dataclasses.replace(result, verdict=row.verdict, reason=reason)
     if len(steps) > 1:
         words = "; ".join(f"the {step.name}: {step.localization.reason}" for step in steps)
-        reason = f"no step alone explains that the outputs differ ({words})"
+        reason = f"no single step makes the outputs differ ({words})"
     else:
         reason = (
-            f"no layer is at fault on the {result.samples} samples that were looked at ({result.reason}), "
-            f"but on all: {row.reason}. Look at others (--seed), or at your own (--data)"
+            f"no layer is faulty on the first {result.samples} samples ({result.reason}), but on all: {row.reason}. "
+            "Try other inputs (--seed) or your own (--data)"
         )
     return dataclasses.replace(result, verdict=Verdict.UNDECIDED, reason=reason)

@@ -217,8 +217,8 @@ def _check_labels(state: RunState) -> None:
     for name, data in state.datasets.items() if state.settings.max_drop else ():
         if data is not None and not any(label is not None for label in data.labels):
             raise ConfigError(
-                f"max_drop: {name} runs on {data.about}, which has no labels, so accuracy can't be told. Give photos "
-                "(--data) in a folder for each class, or in a configuration `labels` of a dataset."
+                f"max_drop: {name} runs on {data.about}, which has no labels, so accuracy can't be measured. Give "
+                "photos (--data) in a folder for each class, or in a configuration `labels` of a dataset."
             )
 
 
@@ -315,7 +315,7 @@ def _name_optimizers(state: RunState, executed: Sequence[Execution], rows: Seque
         names = () if entry is None else entry.read(tuple[str, ...])
         if names:
             off = " and ".join(f"`{name}`" for name in names)
-            words = f"{rows[place].reason}; with {off} of ONNX Runtime off it gives what the file says"
+            words = f"{rows[place].reason}; without the optimization {off} of ONNX Runtime it gives the right outputs"
             found[place] = dataclasses.replace(rows[place], reason=words)
     return tuple(found)
 

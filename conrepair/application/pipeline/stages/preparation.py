@@ -151,7 +151,7 @@ def draw(state: RunState) -> None:
     tasks = {name: _task(state, name, group) for name, group in groups.items()}
     for name, entry in state.all_made("draw", tasks).items():
         if entry is None:
-            state.notes.append(f"{name}: nothing could be found out about which inputs it's made for")
+            state.notes.append(f"{name}: the range of its inputs couldn't be found out")
             continue
         chosen = entry.read(ChosenValues)
         state.tell(*chosen.notes)

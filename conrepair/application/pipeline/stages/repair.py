@@ -79,13 +79,13 @@ def _tried(way: Remedy, found: Localization, trial: RouteTrial, again: Localizat
     if trial.failure is not None:
         outcome = f"it fails: {trial.failure}"
     elif again is None:
-        outcome = "its layers can't be looked at"
+        outcome = "its layers can't be compared"
     elif not again.faults:
-        outcome, avoids = f"no layer is at fault ({again.verdict.value})", again.is_right
+        outcome, avoids = f"no layer is faulty ({again.verdict.value})", again.is_right
     elif {_place(fault) for fault in again.faults} >= {_place(fault) for fault in found.faults}:
         outcome = "the same fault"
     else:
-        outcome = f"other faults: {len(again.faults)} for {len(found.faults)}"
+        outcome = f"other faults: {len(again.faults)} instead of {len(found.faults)}"
     return Advice(
         way.words, way.route, tried=True, avoids=avoids, outcome=f"tried: {outcome}", model=made if avoids else None
     )
@@ -156,7 +156,7 @@ def _with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence
         result[place] = dataclasses.replace(row, repaired=repaired)
         if repaired.verdict is None:
             why = item.problem.message if item.problem is not None else item.failure or "it has no such output"
-            state.notes.append(f"{row.label} on {row.backend}: the repaired target's answers aren't known: {why}")
+            state.notes.append(f"{row.label} on {row.backend}: the repaired model wasn't compared there: {why}")
     return result
 
 
@@ -249,7 +249,7 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
     else:
         source, description = reference.source.model, item.source.description
         ways, whose = suggestions_for_files(source, item.source.model.framework, description.producer), reference
-        refusal = "how the target was quantized isn't known" if description.quantized else ""
+        refusal = "how the converted model was quantized isn't known" if description.quantized else ""
 
     def attempt(steps: Sequence[RouteStep]) -> tuple[RouteTrial, Localization | None]:
         trial = try_route(state, whose, executed, steps)
