@@ -58,6 +58,7 @@ def test_verbs_are_listed_before_they_are_imported() -> None:
         ("--samples 32 runs all", "samples=32 runs all"),
         ("say so: --trust on the command line, trust=True", "say so: --trust on the command line, trust=True"),
         ("give --trust, or --no-check, or --opt", "give trust=True, or check=False, or setting="),
+        ("as in --input batch,3,224,224.", "as in inputs=batch,3,224,224."),
         ("a--data b--, and --no-such-option stay", "a--data b--, and --no-such-option stay"),
     ],
 )

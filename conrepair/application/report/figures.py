@@ -133,12 +133,18 @@ def in_a_sentence(comparison: Comparison | None) -> str:
     return f"{told}{which} {_off(worst)}."
 
 
+def off_by(error: float) -> str:
+    """A relative error of outputs as part of a sentence: "off by 0.5 %"."""
+    told = percent(error).replace("below", "less than")
+    return f"off by {told} their size" if told.endswith("times") else f"off by {told}"
+
+
 def _off(output: OutputComparison) -> str:
     """By how much an output is off, and how that compares with what's allowed."""
     error, floor = output.error.relative_l2, output.floor
     if not error and not output.error.mismatched:
         return "the same"
-    off = f"off by {percent(error).replace('below', 'less than')}"
+    off = off_by(error)
     if output.verdict is Verdict.QUANTIZED:
         return f"{off}, within what quantization is allowed"
     if output.verdict is Verdict.NOISE or error <= floor:

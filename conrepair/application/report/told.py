@@ -230,13 +230,13 @@ def output_table(rows: Iterable[Row], result: AuditResult) -> list[tuple[str, ..
     compared = [(row, output) for row in rows if row.comparison is not None for output in row.comparison.outputs]
     own = dict.fromkeys(name for _, output in compared for name in output.metrics)
     lines = [
-        {"target": name_of(row, result), "ran by": row.backend}
+        {"model": name_of(row, result), "run by": row.backend}
         | _figures(output, result.top_k)
         | {name: number(output.metrics[name]) if name in output.metrics else "" for name in own}
         for row, output in compared
     ]
     titles = [title for title in (lines[0] if lines else ()) if any(line[title] for line in lines)]
-    single = [title for title in ("target", "ran by") if len({line[title] for line in lines}) == 1]
+    single = [title for title in ("model", "run by") if len({line[title] for line in lines}) == 1]
     titles = [title for title in titles if title not in single]
     return [tuple(titles), *(tuple(line[title] for title in titles) for line in lines)] if lines else []
 

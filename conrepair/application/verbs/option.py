@@ -256,7 +256,7 @@ def _meant_by(word: str, options: Any) -> str:
     return f"; did you mean {flags[word]!r}?" if word in flags else meant(word, names)
 
 
-_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*)\b(?! on the command line)(?: (\d+)\b)?")
+_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*)\b(?! on the command line)(?: (\d+\b|[\w=]+,[\w,:]*\w))?")
 _IN_PYTHON: dict[str, tuple[str, str]] = {}  # by flag: the argument, and its value where it's a switch
 
 

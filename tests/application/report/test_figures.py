@@ -86,6 +86,7 @@ def test_figures_are_joined_in_a_sentence() -> None:
         (Verdict.FAULTY, 2e-4, 1e-4, "off by 0.020 %"),
         (Verdict.FAULTY, 2e-5, 1e-4, "off by 0.0020 %"),
         (Verdict.FAULTY, 0.5, 0.0, "off by 50 %"),
+        (Verdict.FAULTY, 82.0, 0.0, "off by 82 times their size"),
         (Verdict.FAULTY, math.nan, 1e-7, "off by not a number"),
     ],
 )

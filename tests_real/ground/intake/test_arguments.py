@@ -103,7 +103,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_inputs_that_no_model_has(given: Any) -> None:
-    with pytest.raises(UsageError, match="--input"):
+    with pytest.raises(UsageError, match="inputs="):
         conrepair.inspect(GONE, inputs=[given])
 
 

@@ -186,7 +186,7 @@ def _account_for(context: Context, path: str, given: LegacyModel) -> None:
     account.keys(path, given, {"name": "it names the models of its libraries"})
     account.keys(path, given, {"alias": "a name of the downloaded file"})
     account.keys(path, given, {"model": "`url` says what the model is", "url": "`model` says what the model is"})
-    words = "skip_analysis: it stays, and is left out" if given.skip_analysis else "the model is looked at"
+    words = "skip_analysis: it stays, and is left out" if given.skip_analysis else "the model is part of the audit"
     account.keys(path, given, {"skip_analysis": words}, KeyOutcome.TRANSLATED)
     account.keys(f"{path}.paths", given.paths, dict.fromkeys(LegacyPaths.model_fields, ONE_FOLDER))
     account.keys(path, given, {"opset": "for conversions that have none of their own"}, KeyOutcome.TRANSLATED)

@@ -214,7 +214,7 @@ def _account_for_models(context: Context, given: LegacyRepair) -> None:
 
 def _account_for_settings(context: Context, given: LegacyRepair) -> None:
     account, place, settings = context.account, f"{_PATH}.settings", given.settings
-    words = "the layers at fault are named and repaired (stages.localize, stages.repair)"
+    words = "faulty layers are named and repaired (stages.localize, stages.repair)"
     if not settings.enable_model_repair:
         words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"
     account.keys(place, settings, {"enable_model_repair": words}, KeyOutcome.TRANSLATED)
@@ -224,10 +224,10 @@ def _account_for_settings(context: Context, given: LegacyRepair) -> None:
         words = f"repair.edits: without '{kind}'" if off else f"repair.edits: '{kind}' are among them"
         account.keys(place, settings, {key: words}, KeyOutcome.TRANSLATED)
     if settings.continue_repair_when_image_fixed is False:
-        words = "a repair ends when no layer is at fault, not when one photo is answered rightly"
+        words = "a repair ends when no layer is faulty, not when the prediction for one photo is right"
         account.refused(f"{place}.continue_repair_when_image_fixed", words)
     else:
-        words = "a repair goes on until no layer is at fault"
+        words = "a repair goes on until no layer is faulty"
         account.keys(place, settings, {"continue_repair_when_image_fixed": words}, KeyOutcome.TRANSLATED)
 
 

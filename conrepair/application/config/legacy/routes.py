@@ -101,7 +101,7 @@ def route_of(library: str, source: str, target: str, opset: int | None) -> Legac
         CannotDoError: if the formats are the same.
     """
     if source == target:
-        raise CannotDoError(f"'{library}' converts {source} to itself. Give another target, or pin converters (via)")
+        raise CannotDoError(f"'{library}' converts {source} to itself. Give another format, or name converters (via)")
     via: tuple[str, ...]
     if (source, target) in _DIRECT:
         via = (_DIRECT[source, target],)

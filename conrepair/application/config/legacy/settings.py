@@ -33,7 +33,7 @@ def account_for_settings(context: Context, given: LegacyConfig) -> None:
     if given.runs_no is not None and given.runs_no != 1:
         account.refused(
             "$.runs_no",
-            f"{given.runs_no} runs: one is made, as answers don't change. For times, repeat it with --fresh",
+            f"{given.runs_no} runs: one is made, as outputs don't change. For times, repeat it with --fresh",
         )
     else:
         account.keys("$", given, {"runs_no": "one run"}, KeyOutcome.TRANSLATED)

@@ -21,7 +21,7 @@ _MARKS = {"right": "✅", "warning": "⚠️", "wrong": "❌", "unknown": "❔"}
 _ORDER = (Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED, Outcome.PASSED)
 _ACTED_ON = re.compile(r"[^\w\s.,;/=%()'+-]|_|(?<=www)\.", re.IGNORECASE)
 _LINKS = re.compile("&#64;|&#35;")
-_HEAD = ("target", "ran by", "verdict", "predictions that differ", "relative error", "rounding error", "ms")
+_HEAD = ("model", "run by", "verdict", "predictions that differ", "relative error", "rounding error", "ms")
 _FIGURES = ("{answers}", "{error}", "{floor}", "{milliseconds:.3g}")
 
 

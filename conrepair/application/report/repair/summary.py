@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from conrepair.application.report.figures import off_by
 from conrepair.application.report.localization.advice import names_of, names_of_fault
 from conrepair.application.report.repair.files import made_anew
 from conrepair.application.report.result import Problem
@@ -77,8 +78,9 @@ def advice_line(advice: Sequence[Advice]) -> str:
         return f"{best.words}: {best.outcome} ({best.conversion})"
     tried = sum(item.tried for item in advice)
     if tried:
-        first = f"the first: {advice[0].words}: {advice[0].outcome}"
-        return f"{tried} other ways to convert were tried, none avoids this; {first}"
+        first = f"{'the first: ' * (tried > 1)}{advice[0].words}: {advice[0].outcome}"
+        ways = f"{tried} other ways to convert were tried, none avoids this" if tried > 1 else "another way was tried"
+        return f"{ways}; {first}"
     return f"{advice[0].words}: {advice[0].outcome}"
 
 
@@ -231,7 +233,7 @@ def why_left(result: RepairResult) -> list[str]:
     if result.after.is_right:
         return [
             f"no layer is faulty on {result.after.samples} samples, but on {result.unseen_after.samples} others "
-            f"outputs are off by {percent(result.unseen_after.error)}: try more (--samples) or your own (--data)"
+            f"outputs are {off_by(result.unseen_after.error)}: try more (--samples) or your own (--data)"
         ]
     if not result.after.is_right and not result.after.faults:
         return [f"{result.after.verdict.value}: {quoted(result.after.reason)}"]
@@ -273,7 +275,7 @@ def agreement_words(agreement: Agreement) -> str:
     """
     if not agreement.samples:
         return "none could be compared"
-    told = [f"outputs off by {percent(agreement.error)}" if agreement.error else "outputs the same"]
+    told = [f"outputs {off_by(agreement.error)}" if agreement.error else "outputs the same"]
     if (differing := agreement.top1_differing) is not None:
         told[:0] = [f"{differing} of {agreement.samples} predictions differ" if differing else "predictions the same"]
     if agreement.right is not None:
