@@ -29,7 +29,7 @@ from conrepair.ground.data.pictures.named_recipes import RECIPES
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.intake.data import data_file
 from conrepair.ground.intake.models import model_file
-from conrepair.ground.runtime.errors import ConrepairError, UsageError
+from conrepair.ground.runtime.errors import ConfigError, ConrepairError, UsageError
 from conrepair.ground.runtime.files.outputs import Output
 
 
@@ -52,7 +52,10 @@ def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
         named_choice,  # the types of a configuration take a while to import
     )
 
-    return named_choice(options.backend, given, Path.cwd())
+    try:
+        return named_choice(options.backend, given, Path.cwd())
+    except ConfigError as error:  # which calls an option by its place in a configuration
+        raise ConfigError(str(error).replace("$.", f"backend {options.backend}, option ", 1)) from error
 
 
 def request_of(

@@ -126,6 +126,8 @@ def _remarks(result: Localization, folder: Path | None, whole: int) -> Iterator[
 def _samples(result: Localization, whole: int) -> str:
     """On how many samples layers were compared, and why on no more: whoever drew 32 wonders."""
     pairs, samples = len(result.layers), result.samples
+    if not pairs:
+        return f"The outputs were compared on {whole} {_plural(whole, 'sample')}."
     tensors = "The layers" if result.coverage is not None else f"{pairs} {_plural(pairs, 'tensor')}"
     told, enough = f"{tensors} were compared on", "which tell a fault from rounding"
     if whole > samples:
@@ -155,7 +157,7 @@ def _of_all(part: int, of: int) -> str:
 def _suspects(ranking: Suspiciousness) -> str:
     """The layers that differ most where the models disagree."""
     if ranking.shortage is not None:
-        return f"No ranking of suspicious layers: {ranking.shortage}"
+        return ranking.shortage
     first = ranking.layers[:_NAMES]
     leading = [f"`{shortened(layer.target_layer, _NAME)}` ({percent(layer.share)})" for layer in first]
     inputs = f"{ranking.dissimilar} of {ranking.similar + ranking.dissimilar} samples"
