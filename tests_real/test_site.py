@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import inspect
 import re
 import subprocess
 import sys
@@ -13,6 +14,10 @@ from pathlib import Path
 
 import pytest
 from browser import chromium
+
+import conrepair
+from conrepair.application.cli.main import command_line
+from conrepair.application.cli.parser import Verbs
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,9 +46,18 @@ class Silent(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_what_is_made_of_the_code_is_there(site: Path) -> None:
-    for page, words in (("command-line", "--strict-signature"), ("python-reference", "strict_signature")):
-        assert words in (site / f"{page}.html").read_text(encoding="utf-8")
+def test_the_references_have_each_option(site: Path) -> None:
+    page = (site / "command-line.html").read_text(encoding="utf-8")
+    (verbs,) = (action for action in command_line()._actions if isinstance(action, Verbs))
+    for verb, parser in verbs.choices.items():
+        section = page.partition(f'<h2 id="{verb}">')[2].partition("<h2 ")[0]
+        for option in parser._option_string_actions:
+            assert re.search(rf"<code>{option}[ <]", section), f"{verb} {option}"
+    page = (site / "python-reference.html").read_text(encoding="utf-8")
+    for name in set(conrepair.__all__) - {"__version__"}:
+        assert f'<h3 id="{name.lower()}">' in page, name
+    for option in inspect.signature(conrepair.localize).parameters:
+        assert f"<code>{option}</code>" in page.partition('<h3 id="localize">')[2].partition("<h3 ")[0], option
 
 
 def test_a_broken_site_is_noticed(site: Path) -> None:

@@ -20,10 +20,8 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import checking  # noqa: E402 (found by the path above)
+import command_line_reference  # noqa: E402
 import python_reference  # noqa: E402
-
-from conrepair.application.cli.main import command_line  # noqa: E402
-from conrepair.application.cli.reference import reference  # noqa: E402
 
 _DOCS = ROOT / "docs"
 _AT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
@@ -64,7 +62,7 @@ def written(folder: Path) -> None:
         (pages / _place(file)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, pages / _place(file))
     shutil.copy(Path(__file__).parent / "site.css", pages)
-    (pages / "command-line.md").write_text(reference(command_line()), encoding="utf-8")
+    (pages / "command-line.md").write_text(command_line_reference.page(), encoding="utf-8")
     (pages / "python-reference.md").write_text(python_reference.page(), encoding="utf-8")
     settings = (Path(__file__).parent / "zensical.toml").read_text(encoding="utf-8")
     (folder / "zensical.toml").write_text(_with_measured(settings), encoding="utf-8")

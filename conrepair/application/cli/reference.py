@@ -1,74 +1,36 @@
-"""The reference of verbs, whole for the site and short in docs/: `python -m conrepair.application.cli.reference`."""
+"""The page of verbs in docs/, a line each: `python -m conrepair.application.cli.reference`."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 from conrepair.application.cli.main import command_line
 from conrepair.application.cli.parser import EXIT_CODES, Parser, Verbs
 
-_PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"
-
 
 def verbs_in_short(parser: Parser) -> str:
-    """Markdown of all verbs, a line each.
+    """Markdown of all verbs, a line each. Their options are in `--help`, and in the site of docs/.
 
     Args:
         parser: Of the whole command line.
     """
     (verbs,) = (action for action in parser._actions if isinstance(action, Verbs))
-    rows = [f"| `{action.dest}` | {action.help} |" for action in verbs._choices_actions]
-    return "\n".join(
-        [
-            "# The command line\n",
-            "Made of the parser by `python -m conrepair.application.cli.reference`. `conrepair VERB --help` has a "
-            "verb's options, and so has this page of the site (`make site`).\n",
-            f"```text\n{EXIT_CODES}\n```\n",
-            "| verb | what it does |\n|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    rows = "\n".join(f"| `{action.dest}` | {action.help} |" for action in verbs._choices_actions)
+    return f"""# The command line
 
+Made of the parser by `python -m conrepair.application.cli.reference`. `conrepair VERB --help` has a verb's options,
+and so has this page of the site (`make site`).
 
-def reference(parser: Parser) -> str:
-    """Markdown of all verbs with their options.
+```text
+{EXIT_CODES}
+```
 
-    Args:
-        parser: Of the whole command line.
-    """
-    (verbs,) = (action for action in parser._actions if isinstance(action, Verbs))
-    parts = [
-        "# The command line\n",
-        f"{parser.description}\n",
-        f"```text\n{EXIT_CODES}\n```\n",
-        *(part for name, verb in verbs.choices.items() for part in _verb(name, verb)),
-    ]
-    return "\n".join(parts)
-
-
-def _verb(name: str, parser: Parser) -> Iterator[str]:
-    usage = (parser.usage or "").replace("\n       ", "\n")
-    yield f"## {name}\n\n{parser.description}\n\n```sh\n{usage}\n```\n"
-    yield "```sh\n" + "".join(f"{command}\n" for command in parser.examples) + "```\n"
-    yield "| group | option | meaning |\n|---|---|---|"
-    for group in parser._action_groups:
-        for action in group._group_actions:
-            meaning = (action.help or "") % (vars(action) | {"prog": parser.prog})
-            yield f"| {group.title} | {_called(action)} | {meaning} |"
-    yield ""
-
-
-def _called(action: argparse.Action) -> str:
-    """As it's typed."""
-    value = action.metavar or ("" if action.nargs == 0 else "{" + ",".join(map(str, action.choices or ())) + "}")
-    if not action.option_strings:
-        return f"`{value}`"
-    takes = f" {value}" if action.nargs != 0 else ""
-    return ", ".join(f"`{name}{takes}`" for name in action.option_strings)
+| verb | what it does |
+|---|---|
+{rows}
+"""
 
 
 if __name__ == "__main__":
-    _PAGE.write_text(verbs_in_short(command_line()), encoding="utf-8")
+    page = Path(__file__).parents[3] / "docs" / "command-line.md"
+    page.write_text(verbs_in_short(command_line()), encoding="utf-8")
