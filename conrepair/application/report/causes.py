@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from conrepair.application.report.localization.advice import about_step, fault_advice, names_of_fault
@@ -28,7 +29,22 @@ _OPTIMIZED = (
     "No converter did this: {backend} runs the original file. `conrepair trace FILE` finds which optimization does."
 )
 
+_Key = tuple[str, str, str]
 _Target = tuple[str, str, str]
+
+
+@dataclass
+class _Group:
+    """Rows of a target, and its faults of one cause."""
+
+    rows: list[Row] = field(default_factory=list)
+    faults: list[LocatedFault] = field(default_factory=list)
+
+    def add(self, row: Row, *faults: LocatedFault) -> None:
+        """One more row, once, with faults of it."""
+        if not any(row is other for other in self.rows):
+            self.rows.append(row)
+        self.faults += faults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,34 +119,35 @@ class Cause:
 def causes_of(result: AuditResult) -> tuple[Cause, ...]:
     """What is wrong in an audit: what isn't repaired first, then what most targets have.
 
-    Faults are the same where one step brought them in, and the same words tell them: kind, operator and attribute.
-    Names and values may differ between targets.
+    Faults are the same where one step brought them in, and one difference tells them: of operator and attribute.
+    Names and values may differ between targets. Of a fault with several differences it's the one that most targets
+    share. A step on the way to targets that a repair made right is none of its own.
 
     Args:
         result: Of an audit.
     """
-    wrong = [row for row in target_rows(result) if is_wrong(row) or failed(row) or _faults(row)]
-    found: dict[tuple[str, str, str], dict[_Target, list[LocatedFault]]] = {}
-    rows: dict[_Target, list[Row]] = {}
-    placed: set[int] = set()
-    for row in wrong:
+    rows = [row for row in target_rows(result) if is_wrong(row) or failed(row) or _faults(row)]
+    rows = [row for row in rows if not result.is_on_the_way(row)]
+    rules = [rule for row in rows for fault in _faults(row) for rule in set(_rules(fault, row))]
+    shared, alike = Counter(rules), Counter(words for _, _, words in rules)
+    groups: dict[_Key, dict[_Target, _Group]] = {}
+    files: dict[_Target, list[_Group]] = {}
+    for row in rows:
         for fault in _faults(row):
-            found.setdefault(_cause(fault, row), {}).setdefault(_target(row), []).append(fault)
+            key = max(_rules(fault, row), key=lambda rule: (shared[rule], alike[rule[2]]))
+            group = groups.setdefault(key, {}).setdefault(_target(row), _Group())
+            group.add(row, fault)
+            files.setdefault(_target(row), []).append(group)
+    for row in rows:
         if _faults(row):
-            rows.setdefault(_target(row), []).append(row)
-            placed.add(id(row))
-    apart: dict[tuple[str, str, str], dict[_Target, list[LocatedFault]]] = {}
-    for row in wrong:
-        model = row.model, row.conversion, ""
-        if id(row) in placed:
             continue
-        if model in rows and row.localized.result is None and row.problem is None:
-            rows[model].append(row)  # the same file, which was looked into where it ran first
-            continue
-        rows.setdefault(_target(row), []).append(row)
-        apart.setdefault(_verdict(row), {})[_target(row)] = []
+        same = files.get((row.model, row.conversion, "")) if row.localized.result is None else None
+        if same is None or row.problem is not None:
+            same = [groups.setdefault(_verdict(row), {}).setdefault(_target(row), _Group())]
+        for group in same:  # else of a file which was looked into where it ran first
+            group.add(row)
     folders = RowFolders(result.rows)
-    causes = [_made(key, targets, rows, result, folders) for key, targets in {**found, **apart}.items()]
+    causes = [_made(key, list(found.values()), result, folders) for key, found in groups.items()]
     return tuple(sorted(causes, key=lambda cause: (cause.state == "right", -len(cause.targets))))
 
 
@@ -171,9 +188,10 @@ def _target(row: Row) -> _Target:
     return row.model, row.conversion, row.backend if built or (not steps and row.ran.build is not None) else ""
 
 
-def _cause(fault: LocatedFault, row: Row) -> tuple[str, str, str]:
-    """What faults of one cause have in common: step, kind, words without names and values."""
-    return _step(fault, row), fault.kind.value, _VALUES.sub("…", _words(fault))
+def _rules(fault: LocatedFault, row: Row) -> list[_Key]:
+    """What faults of one cause may have in common: step, kind where it's needed, words without names and values."""
+    rules = [(_step(fault, row), "", _VALUES.sub("…", words)) for words, _ in fault.differences]
+    return rules or [(_step(fault, row), fault.kind.value, _VALUES.sub("…", _unnamed(fault.words)))]
 
 
 def _step(fault: LocatedFault, row: Row) -> str:
@@ -183,50 +201,66 @@ def _step(fault: LocatedFault, row: Row) -> str:
     return fault.step.partition(",")[0]
 
 
-def _words(fault: LocatedFault) -> str:
-    """What differs, without the names of layers."""
-    rules = dict.fromkeys(words for words, _ in fault.differences)
-    return "; ".join(rules) or quoted(_NAMES.sub("", fault.words))
+def _unnamed(words: str) -> str:
+    """A sentence without the names in it."""
+    return quoted(_NAMES.sub("", words))
 
 
-def _verdict(row: Row) -> tuple[str, str, str]:
+def _verdict(row: Row) -> _Key:
     """The same of a target in which no layer is at fault, or known to be."""
     stops = () if row.mending is None else row.mending.stops
-    step = stops[0].converter if stops else ""
-    told = row.localized.problem.message if row.localized.problem is not None else row.reason
-    first = _ENDS.split(" ".join(told.split()), maxsplit=1)[0]
-    return step, word_of(row, row.verdict), _VALUES.sub("…", quoted(_NAMES.sub("", first)))
+    step = stops[0].converter if stops else row.backend if _is_original(row) else ""
+    return step, word_of(row, row.verdict), _VALUES.sub("…", _said(row))
 
 
-def _made(
-    key: tuple[str, str, str],
-    faults: Mapping[_Target, Sequence[LocatedFault]],
-    rows: Mapping[_Target, Sequence[Row]],
-    result: AuditResult,
-    folders: RowFolders,
-) -> Cause:
+def _is_original(row: Row) -> bool:
+    """Whether it's the original file itself, on a backend whose kernels can't be looked into."""
+    return row.kind == "reference" and row.problem is None and row.ran.build is None
+
+
+def _said(row: Row) -> str:
+    """What is known of a target without a layer at fault, without the names in it."""
+    problem = row.localized.problem
+    if row.problem is None and row.localized.result is None and problem is None:
+        return f"outputs differ{' from those of the library that the file is of' if _is_original(row) else ''}"
+    told = row.reason if problem is None else problem.message
+    return _unnamed(_ENDS.split(" ".join(told.split()), maxsplit=1)[0])
+
+
+def _made(key: _Key, groups: Sequence[_Group], result: AuditResult, folders: RowFolders) -> Cause:
     step, kind, words = key
-    exact = {_words(fault) for found in faults.values() for fault in found}
-    targets = tuple(_of_target(rows[place], found, folders) for place, found in faults.items())
-    left = [place for place, target in zip(faults, targets, strict=True) if not target.repaired]
+    faults = [fault for group in groups for fault in group.faults]
+    told = [item for fault in faults for item in ([rule for rule, _ in fault.differences] or [_unnamed(fault.words)])]
+    told = told or [_said(row) for group in groups for row in group.rows]
+    exact = {item for item in told if _VALUES.sub("…", item) == words}
+    targets = tuple(_of_target(group, folders) for group in groups)
+    left = next((group for group, target in zip(groups, targets, strict=True) if not target.repaired), None)
     return Cause(
         step=step,
-        kind=kind,
+        kind=kind or faults[0].kind.value,
         words=exact.pop() if len(exact) == 1 else words,
         targets=targets,
-        advice=_advice(rows[left[0]][0], faults[left[0]], result) if left else "",
+        advice="" if left is None else _advice(left.rows[0], left.faults, result),
     )
 
 
-def _of_target(rows: Sequence[Row], faults: Sequence[LocatedFault], folders: RowFolders) -> CauseTarget:
-    told = list(dict.fromkeys(quoted(fault.words, names=names_of_fault(fault)) for fault in faults))
-    first = told[0] if told else quoted(rows[0].reason)
+def _told(fault: LocatedFault) -> str:
+    """What is wrong at a layer, all of it where that's several things."""
+    names, rules = names_of_fault(fault), dict.fromkeys(rule for rule, _ in fault.differences)
+    words = f"`{fault.places[0]}`: {'; '.join(rules)}" if len(rules) > 1 else fault.words
+    return quoted(words, names=names)
+
+
+def _of_target(group: _Group, folders: RowFolders) -> CauseTarget:
+    told = list(dict.fromkeys(map(_told, group.faults)))
+    first = told[0] if told else quoted(group.rows[0].reason)
+    files = (name for row in group.rows for name in repaired_files(row, folders)) if told else ()
     return CauseTarget(
-        rows=tuple(rows),
-        layers=tuple(dict.fromkeys(name for fault in faults for name in fault.places[:1])),
+        rows=tuple(group.rows),
+        layers=tuple(dict.fromkeys(name for fault in group.faults for name in fault.places[:1])),
         words=f"{first}, and {len(told) - 1} more like it" if len(told) > 1 else first,
-        repaired=all(row.repaired.is_right for row in rows),
-        files=tuple(dict.fromkeys(name for row in rows for name in repaired_files(row, folders))),
+        repaired=all(row.repaired.is_right for row in group.rows),
+        files=tuple(dict.fromkeys(files)),
     )
 
 
@@ -239,6 +273,6 @@ def _advice(row: Row, faults: Sequence[LocatedFault], result: AuditResult) -> st
     problem = row.localized.problem or row.problem
     if problem is not None:
         return problem.explanation
-    if row.kind == "reference" and row.ran.build is None:
+    if _is_original(row):
         return _OPTIMIZED.format(backend=row.backend)
     return "" if row.localized.result is not None else _UNSEEN

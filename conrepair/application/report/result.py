@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -426,11 +427,21 @@ class AuditResult:
         asked = self.rows[-1:] if self.kind in _OF_LAYERS else self.rows
         return max((self.exit_code_of(row) for row in asked), default=int(ExitCode.USAGE))
 
+    def is_on_the_way(self, row: Row) -> bool:
+        """Whether a row is a step to targets that are all right by now, by what a repair made of what came of it."""
+        if row.kind != "intermediate":
+            return False
+        ways = [other for other in self.rows if other.kind == "target" and other.model == row.model]
+        made = [other for other in ways if other.conversion.startswith(f"{row.conversion}+")]
+        right = [other.verdict is not None and other.verdict.is_right for other in made]
+        mended = [other.repaired.is_right for other in made]
+        return any(mended) and all(map(operator.or_, right, mended))
+
     def exit_code_of(self, row: Row) -> int:
         """What a row alone would make the command return: by its answers, its layers, or what a repair left.
 
-        A target of an audit that a repair made right on its backend is as good as one that was right, and so is one
-        whose difference is known.
+        A target of an audit that a repair made right on its backend is as good as one that was right, and so are a step
+        on the way to such targets, and one whose difference is known.
 
         Args:
             row: Of this run.
@@ -439,5 +450,6 @@ class AuditResult:
             return int(ExitCode.EQUIVALENT)
         found = row.localized.own if self.kind in _OF_LAYERS else None
         if found is None:
-            return int(ExitCode.EQUIVALENT) if row.problem is None and row.repaired.is_right else row.exit_code
+            mended = row.problem is None and (row.repaired.is_right or self.is_on_the_way(row))
+            return int(ExitCode.EQUIVALENT) if mended else row.exit_code
         return row.repaired.exit_code_of(found)

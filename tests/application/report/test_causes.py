@@ -84,11 +84,11 @@ def test_what_one_step_does_alike_is_one_cause_with_its_targets() -> None:
     [
         dropped(1, step="another"),
         dropped(1, words="ceil_mode is in the original, and not in the converted model"),
-        dataclasses.replace(dropped(1), kind=Kind.GRAPH),
+        dataclasses.replace(dropped(1), kind=Kind.GRAPH, differences=(), evidence=("the result is shifted",)),
     ],
-    ids=["step", "attribute", "kind"],
+    ids=["step", "attribute", "no difference"],
 )
-def test_another_step_attribute_or_kind_is_another_cause(other: LocatedFault) -> None:
+def test_another_step_or_attribute_is_another_cause(other: LocatedFault) -> None:
     assert [names(cause) for cause in causes([target("a", dropped(1)), target("b", other)])] == [
         ["a/exporter"],
         ["b/exporter"],
@@ -101,6 +101,25 @@ def test_values_and_options_of_a_step_make_no_other_cause() -> None:
     (cause,) = causes([target("a", first), target("b", second)])
     assert cause.words == "AveragePool has pads …, not …"
     assert ["[0, 0, 2, 2]" in cause.targets[0].words, "[0, 0, 4, 4]" in cause.targets[1].words] == [True, True]
+
+
+def test_of_several_differences_the_one_that_most_targets_share_is_the_cause() -> None:
+    both = dataclasses.replace(dropped(1), differences=(("count_include_pad is False", "p"), (DROPPED, "p")))
+    (cause,) = causes([target("a", both), target("b", dropped(1))])
+    assert cause.words == DROPPED
+    assert cause.targets[0].words == f"`layer_1`: count_include_pad is False; {DROPPED}"
+
+
+def test_a_step_on_the_way_to_repaired_targets_is_none_of_its_own() -> None:
+    way = dataclasses.replace(target("net"), kind="intermediate")
+    final = target("net", dropped(1), conversion="exporter+importer", mended=True)
+    run = dataclasses.replace(localizations.run_of(localizations.made(1), ABOUT), kind="audit", rows=(way, final))
+    assert [names(cause) for cause in causes([way, final])] == [["net/exporter > importer"]]
+    assert (run.exit_code_of(way), run.exit_code) == (0, 0)
+    left = dataclasses.replace(run, rows=(way, final, target("net", conversion="exporter+other")))
+    assert (left.exit_code_of(way), left.exit_code) == (1, 1)
+    unrepaired = dataclasses.replace(final, verdict=Verdict.NOISE, repaired=RepairedTarget())
+    assert dataclasses.replace(run, rows=(way, unrepaired)).exit_code == 1, "nothing says that it's right"
 
 
 def test_a_file_is_one_target_wherever_it_ran_and_repaired_where_it_is_so_everywhere() -> None:

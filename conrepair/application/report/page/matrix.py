@@ -13,8 +13,19 @@ from conrepair.application.report.told import is_mended, is_target, state_of_row
 from conrepair.ground.runtime.words import percent
 
 _CELLS = 100_000
-_REPAIRED = "repaired"
-_ORDER = ("reference", "equivalent", "noise", "quantized", _REPAIRED, "undecided", "faulty", "undeployable", "error")
+_REPAIRED, _STEP = "repaired", "on the way"
+_ORDER = (
+    "reference",
+    _STEP,
+    "equivalent",
+    "noise",
+    "quantized",
+    _REPAIRED,
+    "undecided",
+    "faulty",
+    "undeployable",
+    "error",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +77,12 @@ def cell_of(row: Row, result: AuditResult) -> PageCell:
         row: Of the run.
         result: The run.
     """
-    mended = is_mended(row)
+    mended, step = is_mended(row), result.is_on_the_way(row)
+    word = _REPAIRED if mended else _STEP if step else word_of(row, row.verdict)
     return PageCell(
         anchor=section_of(row, result) if is_target(row) else "",
-        state=state_of_row(row),
-        word=_REPAIRED if mended else word_of(row, row.verdict),
+        state="unknown" if step else state_of_row(row),
+        word=word,
         facts=_facts(row, mended=mended),
     )
 

@@ -25,6 +25,7 @@ from conrepair.application.report.told import (
     tests_of,
 )
 from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousness
+from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.words import shortened
 
 _OPTION = 2000  # letters
@@ -45,7 +46,8 @@ class Section(PageCell):
         suspects: The ranking; None where there's none.
         advice: Other ways to convert, in a line.
         files: Of the row, beside the page.
-        beside: Anchor and title of the section that shows the layers of the same file; none where this one does.
+        fails: Whether it alone would make the command end with something else than 0.
+        beside: Words, anchor and title of the section that shows its layers; none where this one does, or none.
     """
 
     row: Row
@@ -58,7 +60,8 @@ class Section(PageCell):
     suspects: Suspiciousness | None = None
     advice: str = ""
     files: Sequence[Link] = ()
-    beside: tuple[str, str] = ("", "")
+    fails: bool = False
+    beside: tuple[str, str, str] | None = None
 
 
 def sections(result: AuditResult, readable: Readable) -> list[Section]:
@@ -70,10 +73,23 @@ def sections(result: AuditResult, readable: Readable) -> list[Section]:
     """
     folders, rows = RowFolders(result.rows), target_rows(result)
     shown = {row.name: row for row in reversed(rows) if row.localized.steps and row.ran.build is None}
-    return [_section(row, result, readable, folders, shown.get(row.name)) for row in rows]
+    return [_section(row, result, readable, folders, _same(row, result, shown)) for row in rows]
 
 
-def _section(row: Row, result: AuditResult, readable: Readable, folders: RowFolders, same: Row | None) -> Section:
+def _same(row: Row, result: AuditResult, shown: Mapping[str, Row]) -> tuple[str, Row] | None:
+    """The row that has the layers of the same file, or of what came of it, and what it is in words."""
+    if result.is_on_the_way(row):
+        made = (other for other in shown.values() if other.model == row.model and other.kind == "target")
+        after = next((other for other in made if other.conversion.startswith(f"{row.conversion}+")), None)
+        return None if after is None else ("It's a step on the way to what was repaired:", after)
+    if row.localized.steps or (other := shown.get(row.name)) is None:
+        return None
+    return "The layers of this file are shown where it ran first:", other
+
+
+def _section(
+    row: Row, result: AuditResult, readable: Readable, folders: RowFolders, same: tuple[str, Row] | None
+) -> Section:
     """A row.
 
     Args:
@@ -81,7 +97,7 @@ def _section(row: Row, result: AuditResult, readable: Readable, folders: RowFold
         result: The run.
         readable: Where photos are looked for.
         folders: Of the run.
-        same: The row with the layers of the same file; None where these weren't compared.
+        same: The row with the layers of the same file, with words; None where there's none other.
     """
     found = row.localized.result
     notes = [*row_notes(row), *tests_of(row), *(found.notes if found is not None else ())]
@@ -101,7 +117,8 @@ def _section(row: Row, result: AuditResult, readable: Readable, folders: RowFold
         suspects=None if found is None else found.suspiciousness,
         advice=advice_line(row.repaired.advice),
         files=row_files(row, result, folders),
-        beside=("", "") if same is None or steps else (section_of(same, result), _title(same, result)),
+        fails=result.exit_code_of(row) != ExitCode.EQUIVALENT,
+        beside=None if same is None else (same[0], section_of(same[1], result), _title(same[1], result)),
     )
 
 

@@ -68,8 +68,8 @@ document.querySelectorAll("details.row").forEach((row) => {
 });
 document.querySelectorAll("a.layer-link").forEach((link) => link.addEventListener("click", () => setTimeout(follow)));
 addEventListener("hashchange", follow);
-// On paper all is unfolded but the licences; of several targets, causes and what isn't right.
-const UNFOLDED = document.body.classList.contains("several") ? ".causes details:not([open]), details.row:not(.right, [open])" : "details:not(.licences, [open])";
+// On paper all is unfolded but the licences; of several targets, causes and what fails.
+const UNFOLDED = document.body.classList.contains("several") ? ".causes details:not([open]), details.row.fails:not([open])" : "details:not(.licences, [open])";
 let unfolded = [];
 addEventListener("beforeprint", () => {
   unfolded = [...document.querySelectorAll(UNFOLDED)];
