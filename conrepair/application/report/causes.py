@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from conrepair.application.report.localization.advice import about_step, fault_a
 from conrepair.application.report.repair.summary import why_left
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.row_paths import RowFolders
-from conrepair.application.report.told import failed, is_wrong, target_rows, word_of
+from conrepair.application.report.told import failed, files_of, is_wrong, target_rows, word_of
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.diagnosis.repairs.outcomes import PATCH
 from conrepair.formats.models.identity import model_files
@@ -22,8 +23,7 @@ _NAMES = re.compile(r"\s*`[^`]*`")
 _VALUES = re.compile(r"\[[^\]]*\]|(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
 _ENDS = re.compile(r"(?<=[^.\d])\. |; |: relative error")
 _UNSEEN = (
-    "Layers weren't compared: switch `localize` of `stages` on in the configuration, or run "
-    "`conrepair localize ORIGINAL CONVERTED`."
+    "Layers weren't compared: switch `localize` of `stages` on in the configuration, or run `conrepair localize`."
 )
 _OPTIMIZED = (
     "No converter did this: {backend} runs the original file. `conrepair trace FILE` finds which optimization does."
@@ -86,6 +86,7 @@ class Cause:
         words: What is wrong, without the names of one target.
         targets: That have it, in the run's order.
         advice: Where to look, or how to learn more; "" where nothing is left to do.
+        command: That does so for the first of the targets that are left; "" where there's none.
     """
 
     step: str
@@ -93,6 +94,7 @@ class Cause:
     words: str
     targets: tuple[CauseTarget, ...]
     advice: str = ""
+    command: str = ""
 
     @property
     def repaired(self) -> int:
@@ -241,6 +243,7 @@ def _made(key: _Key, groups: Sequence[_Group], result: AuditResult, folders: Row
         words=exact.pop() if len(exact) == 1 else words,
         targets=targets,
         advice="" if left is None else _advice(left.rows[0], left.faults, result),
+        command="" if left is None else _command(left.rows[0], result),
     )
 
 
@@ -262,6 +265,16 @@ def _of_target(group: _Group, folders: RowFolders) -> CauseTarget:
         repaired=all(row.repaired.is_right for row in group.rows),
         files=tuple(dict.fromkeys(files)),
     )
+
+
+def _command(row: Row, result: AuditResult) -> str:
+    """What names the layers of a target, or repairs it, where that wasn't tried and its files can be given."""
+    files, done = files_of(row, result), row.repaired
+    tried = any((row.problem, row.localized.problem, done.result, done.problem))
+    if tried or not files or files[0] == files[1] or row.ran.build is not None:
+        return ""
+    verb = "repair" if _faults(row) else "localize"
+    return "" if row.localized.result is not None and not _faults(row) else shlex.join(["conrepair", verb, *files])
 
 
 def _advice(row: Row, faults: Sequence[LocatedFault], result: AuditResult) -> str:

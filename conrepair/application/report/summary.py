@@ -209,7 +209,7 @@ def _by_cause(causes: Sequence[Cause]) -> Iterator[Text]:
         if len(cause.targets) > _TARGETS:
             yield Text(f"   and {len(cause.targets) - _TARGETS} more targets", style="dim")
         if cause.advice:
-            yield Text(f"   next: {cause.advice}")
+            yield Text(f"   next: {cause.advice}{f' `{cause.command}`' if cause.command else ''}")
     if len(causes) > _CAUSES:
         yield Text(f"and {len(causes) - _CAUSES} more causes, in summary.md and report.html", style="dim")
     if causes:

@@ -47,6 +47,18 @@ def name_of(row: Row, result: AuditResult) -> str:
     return row.label
 
 
+def files_of(row: Row, result: AuditResult) -> tuple[str, ...]:
+    """The original's path and the target's, where both are files.
+
+    Args:
+        row: Of a target.
+        result: The run.
+    """
+    sides = [other for other in result.rows if other.kind == "reference" and other.model == row.reference]
+    models = [side.ran.artifact for side in (*sides[:1], row)]
+    return tuple(model.path for model in models if model is not None) if len(models) > 1 and all(models) else ()
+
+
 def word_of(row: Row, verdict: Verdict | None) -> str:
     """A verdict in a word, or what there is in its place.
 

@@ -17,12 +17,14 @@ from conrepair.application.report.result import (
     LocalizedTarget,
     Place,
     Problem,
+    Ran,
     RepairedTarget,
     Row,
 )
 from conrepair.application.report.summary import summary_text
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.diagnosis.repairs.conversion.result import Mending, Stop
+from conrepair.formats.models.model import Model
 from conrepair.ground.graph.kinds import Kind
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -171,6 +173,18 @@ def test_what_has_no_layer_at_fault_is_told_by_its_verdict_and_reason() -> None:
     assert "`localize`" in two.advice, "the way to learn which layers"
     (optimized,) = causes([dataclasses.replace(unseen, kind="reference", conversion="", backend="inductor")])
     assert "inductor runs the original file" in optimized.advice
+
+
+def test_the_command_is_of_the_first_target_that_is_left() -> None:
+    models = [Model("onnx", f"/x/{name}.onnx", "0" * 64) for name in ("net", "wrong one")]
+    reference = Row(model="net", conversion="", backend="libraries", kind="reference", ran=Ran(artifact=models[0]))
+    seen = dataclasses.replace(target("net", dropped(1)), ran=Ran(artifact=models[1]))
+    (cause,) = causes([reference, seen])
+    assert cause.command == "conrepair repair /x/net.onnx '/x/wrong one.onnx'"
+    (cause,) = causes([reference, dataclasses.replace(seen, localized=LocalizedTarget())])
+    assert cause.command == "conrepair localize /x/net.onnx '/x/wrong one.onnx'"
+    (cause,) = causes([reference, dataclasses.replace(seen, repaired=RepairedTarget(problem=Problem(message="no")))])
+    assert cause.command == "", "it was tried"
 
 
 def test_a_run_that_is_right_has_no_cause() -> None:
