@@ -14,7 +14,7 @@ from conrepair.application.report.backend_matrix import matrices, matrix_legend,
 from conrepair.application.report.causes import Cause, causes_of
 from conrepair.application.report.figures import figures_of, in_a_sentence
 from conrepair.application.report.localization.advice import names_of
-from conrepair.application.report.repair.summary import advice_line, conversion_lines, repair_line
+from conrepair.application.report.repair.summary import advice_line, conversion_lines
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.told import (
     FEW,
@@ -230,11 +230,7 @@ def _of_row(row: Row, said: set[str], *, tests: bool, grouped: bool) -> Iterator
     said.add(row.reason)
     if row.mending is not None:
         yield from conversion_lines(row.mending)
-    found, repaired = row.localized.result, row.repaired
-    if found is not None and found.faults and found.reason != row.reason and not grouped:
-        yield _told(found.reason, row)
-    if repaired.result is not None and not grouped:
-        yield repair_line(repaired.result)
+    repaired = row.repaired
     if repaired.verdict is not None and not repaired.verdict.is_right:
         yield f"the repaired model is {repaired.verdict} on {row.backend}: {repaired.reason}"
     if row.problem is not None:
