@@ -440,7 +440,7 @@ class AuditResult:
     def exit_code_of(self, row: Row) -> int:
         """What a row alone would make the command return: by its answers, its layers, or what a repair left.
 
-        A target of an audit that a repair made right on its backend is as good as one that was right, and so are a step
+        A target of an audit that a repair made right on its backend is as good as one that was right; so are a step
         on the way to such targets, and one whose difference is known.
 
         Args:

@@ -38,16 +38,17 @@ def _seen(scatter: Scatter, shifted: bool) -> str:
     if abs(correlation) <= _CLOUD:
         return "The points are a cloud: values stand at other places (a permutation, another layout), or are others."
     if abs(correlation) < _LINE:
-        what = "an offset and a scatter" if shifted and not scaled else "no single factor or offset explains them"
-        return f"The points lie along a line, but not on it: {what}; part of the values, or each channel, differs."
+        return (
+            "The points lie along a line, but not on it: no single factor or offset explains them. Some values are "
+            "right and others aren't, or each channel differs in its own way."
+        )
     if correlation < 0:
         return "The points lie on a falling line: the sign is another."
     if scaled and shifted:
         return "The points lie on a line of another slope beside the diagonal: a factor and an offset."
     if scaled:
-        return (
-            f"The points lie on a line of another slope: all values are {telling(factor, digits=4)} times as large, a factor."
-        )
+        times = telling(factor, digits=4)
+        return f"The points lie on a line of another slope: all values are {times} times as large, a factor."
     if shifted:
         return f"The points lie beside the diagonal: all values are off by {number(scatter.offset)}, an offset."
     return "The points lie on the diagonal: the values hardly differ."

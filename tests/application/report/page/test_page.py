@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import io
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,7 @@ def test_inputs_are_shown_before_and_after_a_repair(localized: tuple[Localized, 
 def test_a_repair_shows_what_was_and_what_is_with_its_files(
     localized: tuple[Localized, Path], tmp_path: Path
 ) -> None:
-    pair = (localized[1].parent / name for name in ("source.onnx", "target.onnx"))
+    pair = [localized[1].parent / name for name in ("source.onnx", "target.onnx")]
     found = conrepair.repair(*pair, output=tmp_path / "out", in_process=True)
     assert found.result is not None
     text = page_html(read_result(tmp_path / "out"))
@@ -135,6 +137,8 @@ def test_a_repair_shows_what_was_and_what_is_with_its_files(
     links = [values["href"] for tag, values in _Page(head).tags if tag == "a" and values.get("class") is None]
     assert {"repaired.onnx", "patch.json"} <= set(links)
     assert all((tmp_path / "out" / str(link)).is_file() for link in links if not str(link).startswith("#"))
+    again = shlex.join(["conrepair", "compare", str(pair[0]), str(tmp_path / "out" / "repaired.onnx"), "--seed", "1"])
+    assert html.escape(again) in head
 
 
 def test_a_command_names_files_as_they_were_typed(localized: tuple[Localized, Path]) -> None:

@@ -216,7 +216,9 @@ def test_on_paper_all_is_unfolded_light_and_within_the_page(browser: Any, page_p
         assert "Don't ship target.onnx" in told
         assert "What is at fault" in told
         assert "Command, files with their hashes" in told
-        assert seen.page.locator("details:not([open], .licences)").count() == 0
+        assert seen.page.locator("details.row:not([open])").count() == 0
+        assert seen.page.locator(".inputs tbody tr:visible").count() == 25
+        assert seen.page.locator(".layers tbody tr:visible").count() == 1, "only the one at fault"
         assert seen.page.locator("button:visible, input:visible").evaluate_all(
             "all => all.filter(e => !e.closest('td, th')).length"
         ) == 0  # fmt: skip

@@ -1,6 +1,6 @@
 "use strict";
 // Both networks as graphs in step: one layout for both sides, so that counterparts stand at the same place of either pane.
-const WIDE = 236, LINE = 15, LETTERS = 34, LINES = 5, FEW = 40, NEAR = 8;
+const WIDE = 264, LINE = 15, LETTERS = 34, LINES = 5, FEW = 40, NEAR = 8;
 
 function graphView(place, data, choose) {
   const { cards, layers, nodes } = data;
@@ -87,7 +87,7 @@ function graphView(place, data, choose) {
     if (!names.length) return "no counterpart";
     const told = names.slice(0, LINES).map((name) => {
       const node = nodes[side][name];
-      return node ? `${node.native}  ${shortName(node.layer, Math.max(LETTERS - node.native.length, 12))}` : shortName(name, LETTERS);
+      return node ? lineOf(shortened(node.native, LETTERS - 14), node.layer) : shortName(name, LETTERS);
     });
     return [...told, ...(names.length > LINES ? [`and ${names.length - LINES} more`] : [])].join("\n");
   }
@@ -227,6 +227,16 @@ function graphStyle() {
     { selector: ".chosen", style: { "border-color": colour("link"), "border-width": 4, "border-style": "solid" } },
     { selector: "edge", style: { width: 1.4, "line-color": colour("soft"), "target-arrow-color": colour("soft"), "target-arrow-shape": "triangle", "arrow-scale": 0.8, "curve-style": "bezier" } },
   ];
+}
+
+// An operator with as much of its layer's name as a box has room for.
+const pen = document.createElement("canvas").getContext("2d");
+function lineOf(operator, name) {
+  pen.font = "12px system-ui, sans-serif";
+  for (let letters = LETTERS; ; letters -= 2) {
+    const text = `${operator}  ${shortName(name, letters)}`;
+    if (letters <= 8 || pen.measureText(text).width <= WIDE - 14) return text;
+  }
 }
 
 // What a search goes through: names, operators and attributes of both sides.

@@ -34,7 +34,9 @@ function layerTable(place, layers, choose) {
     element("td", {}, layer.layout)));
   const table = element("table", { class: "sortable" }, element("thead", {}, head), element("tbody", {}, ...rows));
   sortable(table);
-  place.append(element("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Layers" }, table));
+  place.append(
+    element("p", { class: "on-paper" }, "Only layers at fault and the chosen one are printed; layers.csv beside the page has all."),
+    element("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Layers" }, table));
 }
 
 function unfold(row) {
@@ -68,8 +70,10 @@ document.querySelectorAll("details.row").forEach((row) => {
 });
 document.querySelectorAll("a.layer-link").forEach((link) => link.addEventListener("click", () => setTimeout(follow)));
 addEventListener("hashchange", follow);
-// On paper all is unfolded but the licences; of several targets, causes and what fails.
-const UNFOLDED = document.body.classList.contains("several") ? ".causes details:not([open]), details.row.fails:not([open])" : "details:not(.licences, [open])";
+// On paper causes are unfolded, and what isn't right.
+const UNFOLDED = document.body.classList.contains("several")
+  ? ".causes details:not([open]), details.row.fails:not([open])"
+  : "details.row:not(.right, [open]), .problem details:not([open])";
 let unfolded = [];
 addEventListener("beforeprint", () => {
   unfolded = [...document.querySelectorAll(UNFOLDED)];

@@ -17,8 +17,9 @@ function scatterOf(kept) {
     fitted(numeric(factor), numeric(offset), low, high, x, y), ...points, ...rings,
     text(figure(low), { x: EDGE, y: SIDE + 14 }), text(figure(high), { x: EDGE + SIDE, y: SIDE + 14, "text-anchor": "end" }), text("original", { x: EDGE + SIDE / 2, y: SIDE + 30, "text-anchor": "middle" }),
     text(figure(high), { x: EDGE - 4, y: 12, "text-anchor": "end" }), text(figure(low), { x: EDGE - 4, y: SIDE, "text-anchor": "end" }), text("converted", { x: 12, y: SIDE / 2, transform: `rotate(-90 12 ${SIDE / 2})`, "text-anchor": "middle" }));
+  const [seen, ...rest] = kept.scatter_words.split(/(?<=\.) (?=The fitted line)/);
   return element("figure", { class: "scattered" }, svg,
-    element("figcaption", {}, element("b", {}, kept.scatter_words), ` Dashed: where both are the same; line: fitted; ${source.length} values${rings.length ? `, and the ${rings.length} that differ most as rings` : ""}.`));
+    element("figcaption", {}, element("b", {}, seen), " ", ...rest, ` Dashed: where both are the same; line: fitted; ${source.length} values${rings.length ? `, and the ${rings.length} that differ most as rings` : ""}.`));
 }
 
 // The fitted line as far as it lies within the square.
