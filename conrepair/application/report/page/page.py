@@ -38,8 +38,9 @@ def page_html(result: AuditResult, readable: Readable = OURS) -> str:
     Returns:
         A self-contained HTML document.
     """
-    scripts = [text_of(name) for name in _SCRIPTS]
     shown, told, models = sections(result, readable), overview(result), _models(result)
+    drawn = any(section.data for section in shown)  # else no library has anything to draw
+    scripts = [text_of(name) for name in _SCRIPTS if drawn or not name.startswith("vendor/")]
     return rendered(
         "page.html",
         result=result,
@@ -59,7 +60,7 @@ def page_html(result: AuditResult, readable: Readable = OURS) -> str:
         styles=[text_of(name) for name in _STYLES],
         scripts=scripts,
         policy=policy(scripts),
-        licences=[text_of(name) for name in _LICENCES],
+        licences=[text_of(name) for name in _LICENCES if drawn],
     )
 
 

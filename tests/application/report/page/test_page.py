@@ -246,3 +246,4 @@ def test_a_run_without_layers_says_how_to_get_them(tmp_path: Path) -> None:
     run = localizations.run_of(localizations.made(1), localizations.about(), tmp_path)
     text = page_html(dataclasses.replace(run, rows=(row,)))
     assert "Layers weren't compared in this run" in text
+    assert len(text) < 100_000, "libraries that draw layers aren't in it"

@@ -115,6 +115,9 @@ def test_a_layer_is_chosen_in_graph_plot_table_and_by_its_link(browser: Any, pag
         clicked(seen, 1, other)
         assert chosen(seen) != "conv"
         assert chosen_in(seen, 0) == chosen_in(seen, 1) == [other]
+        assert seen.in_sight(".graph-view"), "the page stays at the graph"
+        seen.page.get_by_role("button", name="Show this layer").click()
+        assert seen.page.evaluate("document.activeElement.className") == "layer"
         seen.page.locator("ol.guilty a").first.click()
         seen.page.locator(".layer > h3", has_text=re.compile("^conv$")).wait_for()
         seen.page.locator(".layers td button").last.click()

@@ -21,12 +21,13 @@ function graphView(place, data, choose) {
   const fold = button("Fold blocks", () => { data.blocks.forEach((_, number) => folded.add(number)); arrange(); whole(); });
   const open = button("Unfold all", () => { folded.clear(); arrange(); go(current); });
   fold.disabled = open.disabled = !data.blocks.length;
-  const next = button("Next at fault", () => choose(cards[following(faulty, current)].layer));
+  const next = button("Next at fault", () => choose(cards[following(faulty, current)].layer, false));
+  const more = button("Show this layer", () => choose(cards[current].layer));
   next.disabled = !faulty.length;
   place.append(
     element("div", { class: "filters" }, element("label", {}, "Search ", search), status),
     element("div", { class: "buttons" }, next, button("Whole graph", () => whole()), button("Zoom in", () => zoomed(1.25)), button("Zoom out", () => zoomed(0.8)), fold, open),
-    view, now);
+    view, now, element("div", { class: "buttons" }, more));
   const sides = panes.map((pane) => cytoscape({ container: pane, style: graphStyle(), minZoom: 0.02, maxZoom: 3, boxSelectionEnabled: false, autoungrabify: true }));
   let current = 0, shown = [], moving = false;
   sides.forEach((graph, side) => {
@@ -100,7 +101,7 @@ function graphView(place, data, choose) {
 
   function act(id) {
     const number = Number(id.replace(/\D+/, ""));
-    if (id.startsWith("card")) return cards[number].layer === null ? go(number) : choose(cards[number].layer);
+    if (id.startsWith("card")) return cards[number].layer === null ? go(number) : choose(cards[number].layer, false);
     if (id.startsWith("open")) folded.add(number);
     else folded.delete(number);
     arrange();
@@ -120,6 +121,7 @@ function graphView(place, data, choose) {
     else if (!hits.length) status.textContent = "No layer has this in its name, operator or attributes.";
     else status.textContent = `${hits.includes(current) ? `${hits.indexOf(current) + 1} of ` : ""}${hits.length} found; Enter goes to the next`;
     now.textContent = wordsNow();
+    more.disabled = cards[current].layer === null || itemOf(current).startsWith("block");
     return hits;
   }
 
