@@ -21,11 +21,13 @@ def test_the_layer_at_fault_is_on_the_first_screen(tmp_path: Path) -> None:
     page = found.save(tmp_path / "out") / "report.html"
     assert page.stat().st_size < _MOST
     with chromium() as browser, opened(browser, page) as seen:
-        seen.page.wait_for_selector(".card")
+        seen.page.locator(".pane canvas").first.wait_for()
         assert seen.in_sight("ol.guilty a.layer-link")
         assert seen.page.locator("ol.guilty a.layer-link").get_attribute("title") == fault.target_layers[0]
         assert seen.page.locator(".layer tr.differs th").all_text_contents() == ["pads (differs)"]
         assert seen.page.locator(".layers tbody tr").count() == len(found.localization.layers) == 100
+        assert "18 of 19 blocks folded" in str(seen.page.locator(".graph .soft").first.text_content())
+        assert "fitted line: converted = " in str(seen.page.locator(".layer .scattered").text_content())
         assert seen.violations() == []
         assert seen.requests == [page.as_uri()]
         assert seen.errors == []
