@@ -114,7 +114,9 @@ def test_an_entry(entry: dict[str, Any], code: int) -> None:
     assert compare() == code
 
 
-@pytest.mark.parametrize("text", ["{}", "[1]", '[{"model": "x"}]', '[{"where": "x", "model": "y", "verdict": "bad"}]'])
+@pytest.mark.parametrize(
+    "text", ["{}", "[1]", '[{"model": "x"}]', '[{"where": "x", "model": "y", "verdict": "bad"}]']
+)
 def test_a_bad_one_is_refused_and_stays(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path(FILE).write_text(text, encoding="utf-8")
     assert compare("--update-baseline") == 2

@@ -12,8 +12,8 @@ import small_models as small
 
 from conrepair.formats.backends.all_backends import BACKENDS, backend
 from conrepair.formats.backends.onnxruntime import BACKEND
-from conrepair.formats.models.model import Model
 from conrepair.formats.models.formats import OWN
+from conrepair.formats.models.model import Model
 from conrepair.formats.models.runnable import Runnable
 from conrepair.formats.onnx.load.optimizers import OPTIMIZERS
 from conrepair.ground.runtime.errors import ConfigError, ModelLoadError
