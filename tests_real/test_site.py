@@ -60,6 +60,14 @@ def test_the_references_have_each_option(site: Path) -> None:
         assert f"<code>{option}</code>" in page.partition('<h3 id="localize">')[2].partition("<h3 ")[0], option
 
 
+def test_steps_are_one_list(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    steps = page.partition('<h2 id="it-runs-on-a-phone">')[2].partition("<h2 ")[0]
+    (items,) = re.findall(r"<ol>(.*?)</ol>", steps, re.DOTALL)
+    assert items.count("<li>") == 3
+    assert items.count("conrepair") >= 3
+
+
 def test_a_broken_site_is_noticed(site: Path) -> None:
     sys.path.insert(0, str(ROOT / "docs" / "site"))
     try:

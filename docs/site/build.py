@@ -26,6 +26,7 @@ import python_reference  # noqa: E402
 _DOCS = ROOT / "docs"
 _AT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 _LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s#]+)(#[^)\s]*)?\)")
+_ITEM = re.compile(r"(?:\d\.|[-*]) (?=\S)")
 _CODE = re.compile(r"(^ *```.*?^ *```$)", re.DOTALL | re.MULTILINE)
 
 
@@ -111,7 +112,22 @@ def _linked(source: Path, shown: set[Path]) -> str:
         return f"{text}({up}{place}{anchor})"
 
     parts = _CODE.split(source.read_text(encoding="utf-8"))
-    return "".join(part if place % 2 else _LINK.sub(moved, part) for place, part in enumerate(parts))
+    return _indented("".join(part if place % 2 else _LINK.sub(moved, part) for place, part in enumerate(parts)))
+
+
+def _indented(text: str) -> str:
+    """With what belongs to an item of a list four columns in, which Python-Markdown wants."""
+    lines, more, code = [], 0, False
+    for line in text.split("\n"):
+        marker = _ITEM.match(line)
+        if line.startswith("```"):
+            code, more = not code, 0
+        elif marker and not code:
+            more = 4 - len(marker[0])
+        elif line.strip() and not line.startswith("  "):
+            more = 0
+        lines.append(line if code or marker or not line.strip() else " " * more + line)
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
