@@ -92,7 +92,7 @@ class Standin(Format):
             raise ModelLoadError("a stand-in has one arithmetic")
         return Evaluated(proto_of(model))
 
-    def observed(self, model):
+    def observed(self, model, beside):
         import onnx
         from onnx.reference import ReferenceEvaluator
 

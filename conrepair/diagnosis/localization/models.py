@@ -138,7 +138,7 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     ran = other.model.framework != RECORDED
     samples = min(fed.data.count, options.samples)
     size = batch_size(fed, other if ran else fed, options.batch_size, samples)
-    arrays = _observed(other, size, samples) if ran else read_recorded(Path(other.model.path))
+    arrays = _observed(other, fed.model, size, samples) if ran else read_recorded(Path(other.model.path))
     places = list(range(samples) if ran else fed.data.order)[:samples]
     places += places[-1:] * (-samples % size)  # the last batch is filled up with the last sample
     opened = open_model(fed.model, concrete(fed, size), folder / "onnx")
@@ -163,9 +163,9 @@ def _is_seen(model: Model) -> bool:
     return model.framework == RECORDED or framework(model.framework).observes
 
 
-def _observed(subject: FedModel, size: int, samples: int) -> dict[str, Array]:
+def _observed(subject: FedModel, beside: Model, size: int, samples: int) -> dict[str, Array]:
     """All that can be seen of a model while it runs, by name, samples first."""
-    inputs, run = concrete(subject, size), framework(subject.model.framework).observed(subject.model)
+    inputs, run = concrete(subject, size), framework(subject.model.framework).observed(subject.model, beside)
     reader = open_feeds(subject.data, inputs, subject.recipe)
     reader.count = min(reader.count, samples)
     parts: dict[str, list[Array]] = {}

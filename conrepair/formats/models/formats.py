@@ -110,15 +110,16 @@ class Format:
         """
         raise ModelLoadError(f"{model.path}: {self.words} has no graph that can be cut.")
 
-    def observed(self, model: Model) -> Observed:
+    def observed(self, model: Model, beside: Model) -> Observed:
         """Load a model whose tensors on the way can be seen, and not cut at.
 
         Args:
             model: What to load.
+            beside: What it's compared with, by whose names tensors are told.
 
         Returns:
             Runs a batch: takes feeds by the names of inputs, and gives outputs by their names, in order, and behind
-            them tensors on the way by the names that the model has for them which this one was made of.
+            them tensors on the way, as far as they can be seen, by the names that the other model has for them.
 
         Raises:
             ModelLoadError: if it can't be loaded, or nothing but its outputs can be seen.
