@@ -1,0 +1,120 @@
+"""ONNX Runtime's QNN as a plug-in: ONNX files on Qualcomm's NPU, which its libraries simulate on x86."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from conrepair.plugins import Array, Backend, ConfigError, DeviceError, Model, Runnable, Switch, describe, loading
+
+_PROVIDER = "QNNExecutionProvider"
+_OPTIONS = {"fp16": bool, "fallback": bool, "soc_model": int}
+_SOC = 57  # Snapdragon 8 Gen 3, as Qualcomm numbers them
+
+
+@functools.cache
+def _devices() -> list[Any]:
+    """What QNN runs on, after its library is told to ONNX Runtime."""
+    import onnxruntime
+    import onnxruntime_qnn
+
+    onnxruntime.register_execution_provider_library(_PROVIDER, onnxruntime_qnn.get_library_path())
+    return [device for device in onnxruntime.get_ep_devices() if device.ep_name == _PROVIDER]
+
+
+class Prepared(Runnable):
+    """A model for the NPU, prepared for the sizes that come: it has no open ones."""
+
+    def __init__(self, model: Model, options: Mapping[str, Any]) -> None:
+        """Look at the file.
+
+        Args:
+            model: An ONNX file.
+            options: Of the backend.
+
+        Raises:
+            DeviceError: if QNN's library finds nothing to run on.
+        """
+        found = describe(model)
+        self.inputs, self.outputs = found.inputs, found.outputs
+        self._model, self._options, self._sessions = model, options, dict[tuple[tuple[str, int], ...], Any]()
+        if not _devices():
+            raise DeviceError("there is no device here that QNN can reach, and no simulator of one either")
+
+    def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        names = [spec.name for spec in self.outputs]
+        sizes = {
+            str(size): feeds[spec.name].shape[axis]
+            for spec in self.inputs
+            for axis, size in enumerate(spec.shape)
+            if isinstance(size, str)
+        }
+        key = tuple(sorted(sizes.items()))
+        if key not in self._sessions:
+            self._sessions[key] = self._session(sizes)
+        return dict(zip(names, self._sessions[key].run(names, dict(feeds)), strict=True))
+
+    def _session(self, sizes: Mapping[str, int]) -> Any:
+        import onnxruntime
+        import onnxruntime_qnn
+
+        settings = onnxruntime.SessionOptions()
+        settings.log_severity_level = 3
+        for name, size in sizes.items():
+            settings.add_free_dimension_override_by_name(name, size)
+        if not self._options.get("fallback", False):
+            settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        told = {"backend_path": onnxruntime_qnn.get_qnn_htp_path()}
+        if self._options.get("fp16", True):  # for a processor that's named
+            told |= {"enable_htp_fp16_precision": "1", "soc_model": str(self._options.get("soc_model", _SOC))}
+        settings.add_provider_for_devices(_devices(), told)
+        with loading(
+            self._model, "an ONNX model that runs on QNN whole (option fallback=true lets the processor help)"
+        ):
+            return onnxruntime.InferenceSession(self._model.path, settings)
+
+
+class Qnn(Backend):
+    """The HTP of Snapdragon processors."""
+
+    def lacks(self) -> str:
+        """See the base class."""
+        return "" if importlib.util.find_spec("onnxruntime_qnn") else "pip install onnxruntime-qnn"
+
+    def refuses(self, model: Model) -> str | None:
+        """ONNX alone."""
+        return None if model.framework == "onnx" else f"QNN doesn't run {model.framework} models"
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse what there isn't."""
+        for name, value in options.items():
+            if name not in _OPTIONS:
+                raise ConfigError(f"qnn has no option '{name}'; it has: {', '.join(sorted(_OPTIONS))}")
+            if type(value) is not _OPTIONS[name]:
+                raise ConfigError(f"qnn's option {name} takes {_OPTIONS[name].__name__}, not {value!r}")
+
+    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
+        """ONNX alone."""
+        return "onnx"
+
+    def arithmetic(self, options: Mapping[str, Any]) -> str:
+        """Half precision, which processors have; without it their simulator computes in float32."""
+        return "float16" if options.get("fp16", True) else "float32"
+
+    def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
+        """Prepare a model."""
+        return Prepared(model, options)
+
+    def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
+        """Half precision."""
+        line = '"enable_htp_fp16_precision": "0"'
+        return [Switch("fp16", "arithmetic", line)] if options.get("fp16", True) else []
+
+    def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+        """In float32."""
+        return {**options, "fp16": False} if names else dict(options)
+
+
+BACKEND = Qnn()
