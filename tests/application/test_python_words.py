@@ -11,9 +11,9 @@ import pytest
 import small_models as small
 
 import conrepair
-from conrepair.application.verbs.option import in_python
 from conrepair.formats.models.model import Description
 from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.intake.flags import in_python
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from conrepair.application.report.repair.summary import repair_line
 from conrepair.application.report.result import AuditResult, Problem, Ran, RepairedTarget, Row
 from conrepair.application.report.row_paths import placed
 from conrepair.application.report.saved import result_json
-from conrepair.application.verbs.option import in_python
 from conrepair.diagnosis.localization.result import Localization, LocatedFault
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.formats.models.identity import place_model
 from conrepair.ground.intake.arguments import path as path_argument
+from conrepair.ground.intake.flags import in_python
 from conrepair.ground.metrics.statistics import TimeStatistics
 from conrepair.ground.runtime.errors import ConrepairError, UsageError
 from conrepair.ground.runtime.files.outputs import Output

@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Literal, ParamSpec, Self, TypeVar, dataclass_t
 from conrepair.application.verbs import numbers
 from conrepair.ground.intake import arguments
 from conrepair.ground.intake.arguments import Reader
+from conrepair.ground.intake.flags import declare_flag, in_python
 from conrepair.ground.runtime.errors import ConrepairError, UsageError
 from conrepair.ground.runtime.words import meant
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Asked = TypeVar("Asked")
+Asked = TypeVar("Asked", bound="Options")
 _KEY, _WORDS = "about", "words"
 _SMALL = 1e-3
 _NAME, _FIRST = re.compile(r"`(\w+)`"), re.compile(r"^\w+")
@@ -120,7 +121,7 @@ def options(group: str = "", *, seldom: str = "") -> Callable[[type[Asked]], typ
         made = dataclass(frozen=True, kw_only=True)(verb)
         for name, about, default in made.declared():
             if about.flag:
-                _IN_PYTHON.setdefault(about.flag, (name, str(not default) if about.value.parsed is True else ""))
+                declare_flag(about.flag, f"{name}={not default if about.value.parsed is True else ''}")
         return made
 
     return declared
@@ -254,24 +255,6 @@ def _meant_by(word: str, options: Any) -> str:
     names = [item.name for item in dataclasses.fields(options)]
     flags = {about.flag.strip("-").replace("-", "_"): name for name, about, _ in options.declared() if about.flag}
     return f"; did you mean {flags[word]!r}?" if word in flags else meant(word, names)
-
-
-_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*)\b(?! on the command line)(?: (\d+\b|[\w=]+,[\w,:]*\w))?")
-_IN_PYTHON: dict[str, tuple[str, str]] = {}  # by flag: the argument, and its value where it's a switch
-
-
-def in_python(text: str) -> str:
-    """A text in which options of a shell are called as from Python: `data=` for --data, `trust=True` for --trust.
-
-    Args:
-        text: Of an error, or what helps further.
-    """
-
-    def called(found: re.Match[str]) -> str:
-        name, value = _IN_PYTHON.get(found[1], ("", ""))
-        return f"{name}={found[2] or value}" if name else found[0]
-
-    return _FLAG.sub(called, text)
 
 
 def _documented(options: Any) -> Iterator[str]:
