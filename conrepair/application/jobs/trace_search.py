@@ -78,7 +78,7 @@ def _traced(compared: Compared, asked: Search, made: Path, folder: Path) -> Trac
     elif exact is not None:
         other, other_seconds = exact, 0.0
     else:
-        raise InferenceError(f"nothing computes this network in float64: {doubts[0]}")
+        raise InferenceError(f"no reference computes this network in float64: {doubts[0]}")
     evaluations, longest = asked.evaluations, asked.seconds
     search = functools.partial(search_inputs, name=asked.method, seed=asked.seed)
     objective = beyond = OBJECTIVES[asked.objective]

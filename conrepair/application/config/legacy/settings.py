@@ -231,7 +231,7 @@ def _target_of(context: Context, path: str, device: LegacyDevice, *, tvm: bool) 
         account.ignored(path, _TVM_ONLY)
         return None
     if re.fullmatch(_TARGET, target) is None:
-        account.refused(path, f"{target} isn't a target that is known: llvm, opencl or cuda with -name=value")
+        account.refused(path, f"{target} isn't known: give llvm, opencl or cuda with -name=value")
         return None
     account.translated(path, f"target {target}" if tvm else "this machine's CPU")
     return target

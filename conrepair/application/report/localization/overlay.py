@@ -44,7 +44,7 @@ def overlay(model: Model, result: Localization, side: Side) -> dict[str, Any] | 
         if node is not None and (node not in worst or _rank(row) > _rank(worst[node])):
             worst[node] = row
     results = {node: {"value": _value(row), "bgColor": _colour(row)} for node, row in worst.items()}
-    return {"name": "introduced relative error", "results": results}
+    return {"name": "error added by the layer", "results": results}
 
 
 def _names(row: LayerRow, side: Side) -> tuple[str, str]:
