@@ -287,7 +287,7 @@ def fuzz_recheck(folder: Path, entry: str, case: Path, key: str, suspicion: Susp
     """
     asked, tried_again = entry_of(entry), read(case)
     if tried_again.key != key:
-        return "unknown", "another case lies there. Copy the whole folder again."
+        return "unknown", "the folder holds another case than its finding. Copy the whole folder again."
     found = look(tried_again, asked.runs, asked.chosen, folder, stage=suspicion.stage)
     words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
     if suspicion.same(found.suspicion):

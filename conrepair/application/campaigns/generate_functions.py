@@ -61,7 +61,7 @@ def function_files(
     found = tuple(_found(text, base) for text in dict.fromkeys(texts))
     for item in found:
         if item.kind == FINDING and not findings:
-            raise UsageError(f"{item.told} filters findings, and there are none here: `conrepair fuzz` has them.")
+            raise UsageError(f"{item.told} filters findings, which only `conrepair fuzz` has.")
     if found and not trust:
         told = ", ".join(item.told for item in found)
         raise ModelLoadError(

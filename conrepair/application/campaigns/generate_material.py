@@ -59,7 +59,8 @@ class MaterialFiles:
         """
         if self.models and wishes.single:
             raise UsageError(
-                "networks with one input and one output are grown from nothing, not from models: take either."
+                "single and grown_from (--from) exclude each other: networks of one input and output aren't made "
+                "from models."
             )
 
     def instances(self, display: ProgressDisplay) -> tuple[Instance, ...]:

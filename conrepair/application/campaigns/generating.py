@@ -117,7 +117,7 @@ def generate(
         asked: What.
         root: Their folder.
         display: Shows progress.
-        force: Whether networks that were made otherwise are replaced.
+        force: Whether networks that were made with other options are replaced.
         within: Workers that are there already, and a folder on the same disk that they write in.
 
     Returns:

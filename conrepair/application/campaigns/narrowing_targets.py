@@ -76,7 +76,7 @@ def target(name: str) -> NarrowingTarget:
         UsageError: if there's none.
     """
     if name not in TARGETS:
-        raise UsageError(f"nobody called {name!r} can be asked what it takes; known: {', '.join(TARGETS)}")
+        raise UsageError(f"there is no target {name!r} for support; known: {', '.join(TARGETS)}")
     if name == _RUNTIME:
         return NarrowingTarget(name, SYSTEM.settings[SYSTEM.plain])
     if name in _COMPILERS:

@@ -161,7 +161,7 @@ class NetworkFolder:
         if earlier.get("kind") != _KIND:
             if self.root.exists() and (not self.root.is_dir() or any(self.root.iterdir())):
                 raise UsageError(
-                    f"{self.root} exists and no networks were generated into it. Choose another folder (-o)."
+                    f"{self.root} exists, and isn't a folder of generated networks. Choose another folder (-o)."
                 )
         elif force:
             networks = [self._network(folder.name) for folder in self._folders()]
@@ -192,8 +192,8 @@ class NetworkFolder:
         if other:
             told = "; ".join(f"{name.strip()}: {theirs}, not {mine}" for name, (mine, theirs) in other.items())
             raise UsageError(
-                f"{self.root} has networks that were made otherwise ({told}). The same options continue them; else "
-                "choose another folder (-o), or --force to replace them."
+                f"{self.root} has networks that were made with other options ({told}). The same options continue "
+                "them; else choose another folder (-o), or --force to replace them."
             )
 
     def _network(self, name: str) -> Output:

@@ -100,11 +100,11 @@ class Fuzz(Programmed):
         super().__post_init__()
         for name in ("network_seconds", "reduction_seconds"):
             if getattr(self, name) <= 0:
-                raise UsageError(f"{name} is 0: give more seconds")
+                raise UsageError(f"{name} is 0: give a number of seconds above 0")
         if self.releases is not None and self.recheck is None:
-            raise UsageError("releases are those of findings: give their folder, too (recheck)")
+            raise UsageError("releases needs recheck: give the folder of the findings, too")
         if self.data is not None and not self.models:
-            raise UsageError("data is fed to models of your own: give these, too; generated networks have inputs")
+            raise UsageError("data needs models of your own; generated networks have their own inputs")
 
     @property
     def entries(self) -> tuple[str, ...]:

@@ -177,7 +177,7 @@ def made(
         chosen = _weave(draft, chosen, wishes, most, random, support)
     kept: dict[str, np.ndarray[Any, Any]] = {}
     refused: list[str] = []
-    said = "no operator fits what there is"
+    said = "no operator fits the tensors that are there"
     generator = np.random.default_rng(random.getrandbits(64))
     folded = random.random() < wishes.folded
     rounds = _ROUNDS + wishes.nodes // (1 if chained else _NODES_OF_ROUND)
@@ -191,7 +191,7 @@ def made(
             draft.cut(draft.nodes[0])
             continue
         if wishes.single and len(draft.nodes) < nodes:  # nothing reads the last tensor
-            said = f"no operator was found behind {draft.nodes[-1].op}, nor behind others in its place"
+            said = f"no operator fits behind {draft.nodes[-1].op}, or behind the nodes tried in its place"
             draft.cut(draft.nodes[-1])
             draft.keep_last()
             continue
@@ -204,7 +204,7 @@ def made(
             refused.append(settling.message)
             said = _refusal(settling.message)
         elif guilty:
-            said = f"no values were found with which {guilty[0].op} is finite, nor with others in its place"
+            said = f"no values were found for which {guilty[0].op} is finite, even with other nodes in its place"
         inputs = _inputs(draft, random, single=wishes.single, folded=folded)
         if (
             settling.computed
@@ -258,7 +258,7 @@ def _from_real(reals: Sequence[GrowingModel], growing: Growing, wishes: Wishes, 
     generator = np.random.default_rng(growing.random.getrandbits(64))
     found = grown_from(reals, growing, support, wishes.nodes, wishes.changes, generator)
     if found is None:
-        raise NotMadeError("no piece that was cut out of the model is valid and finite by itself")
+        raise NotMadeError("no part of the model is valid and finite by itself")
     growing.seen.add(found.draft)
     network = GeneratedNetwork(found.draft, found.values, (), (), real=found.model, changes=found.changes)
     inputs = _inputs(found.draft, growing.random, found.weights, single=wishes.single, folded=True)
@@ -328,7 +328,7 @@ def _answer(network: GeneratedNetwork) -> None:
         flawed = {name: flaw for name, array in network.answers.items() if (flaw := flaw_of(array))}
         if not flawed:
             return
-        said = "; ".join(f"{name} is {flaw} when it's computed again" for name, flaw in flawed.items())
+        said = "; ".join(f"{name} is {flaw} in a second run" for name, flaw in flawed.items())
     raise NotMadeError(said)
 
 

@@ -193,7 +193,7 @@ def test_functions_of_ones_own_filter_findings(own: Path, tmp_path: Path, capsys
     assert "1 suspicion left out by your own functions" in capsys.readouterr().out
     made = ["generate", "-n", "1", "--function", f"{tmp_path}/mine.py:no_max", "--trust", "-o", str(tmp_path / "x")]
     assert main([*made, "-q"]) == 2
-    assert "filters findings, and there are none here" in capsys.readouterr().err
+    assert "filters findings, which only `conrepair fuzz` has" in capsys.readouterr().err
 
 
 @given(count=st.integers(0, 3000))

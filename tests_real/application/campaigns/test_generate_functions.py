@@ -146,7 +146,7 @@ def test_networks_of_another_version_of_a_function_are_not_mixed(capsys: pytest.
     assert main(words) == 0
     Path("checks.py").write_text(FILE + "\n")
     assert main(words) == 2
-    assert "made otherwise (wishes functions:" in capsys.readouterr().err
+    assert "made with other options (wishes functions:" in capsys.readouterr().err
 
 
 def test_a_job_that_runs_a_user_s_program_has_no_bounds() -> None:

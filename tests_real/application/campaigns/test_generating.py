@@ -116,7 +116,7 @@ def test_a_network_that_somebody_cut_off_stays(tmp_path: Path) -> None:
 
 def test_networks_of_other_wishes_are_not_mixed(tmp_path: Path) -> None:
     generate(tmp_path / "out", count=1)
-    with pytest.raises(UsageError, match=r"made otherwise \(seed: 7, not 8\)"):
+    with pytest.raises(UsageError, match=r"made with other options \(seed: 7, not 8\)"):
         generate(tmp_path / "out", count=1, seed=8)
     summary = generate(tmp_path / "out", count=1, seed=8, force=True)
     assert (summary["seed"], summary["made"]) == (8, 1)
@@ -147,7 +147,7 @@ def test_what_is_put_into_networks_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match="no networks were generated into it"):
+    with pytest.raises(UsageError, match="isn't a folder of generated networks"):
         generate(tmp_path, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 

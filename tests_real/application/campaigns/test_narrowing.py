@@ -62,7 +62,7 @@ def test_a_target_that_crashes_or_hangs_is_asked_on_and_only_once(
 def test_targets_are_runtimes_compilers_formats_and_converters() -> None:
     assert {"onnxruntime", "tvm", "keras", "torch", "tflite", "onnx2torch", "onnx-onnxslim"} <= set(TARGETS)
     assert target("tflite").setting.route == ("onnx-keras", "keras-tflite")
-    with pytest.raises(UsageError, match="nobody called 'tvn' can be asked what it takes; known: onnxruntime, tvm"):
+    with pytest.raises(UsageError, match="there is no target 'tvn' for support; known: onnxruntime, tvm"):
         target("tvn")
 
 
@@ -88,4 +88,4 @@ def test_a_target_or_a_folder_is_needed(capsys: pytest.CaptureFixture[str]) -> N
         main(["generate"])
     assert "give -o FOLDER, or --support TARGET" in capsys.readouterr().err
     assert main(["generate", "--support", "tvn"]) == 2
-    assert "nobody called 'tvn'" in capsys.readouterr().err
+    assert "there is no target 'tvn'" in capsys.readouterr().err
