@@ -70,7 +70,7 @@ def test_what_a_filter_does_not_keep_is_counted_by_its_name(capsys: pytest.Captu
     assert some == {index: model for index, model in every.items() if relus(model) <= 1}
     assert 0 < len(some) < len(every)
     lines = capsys.readouterr().out.splitlines()
-    assert "  by programs that were trusted, and not confined: checks.py:at_most_one_relu" in lines
+    assert "  your own functions, run unconfined: checks.py:at_most_one_relu" in lines
     assert any(line.endswith("checks.py:at_most_one_relu doesn't keep it") for line in lines)
 
 

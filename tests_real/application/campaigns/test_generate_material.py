@@ -39,7 +39,7 @@ def test_files_folders_and_cases_are_found(tmp_path: Path, model: Path) -> None:
 
 
 def test_one_input_and_output_are_not_grown_from_models(model: Path) -> None:
-    with pytest.raises(UsageError, match="take either"):
+    with pytest.raises(UsageError, match="exclude each other"):
         MaterialFiles(models=(model,)).check(Wishes(single=True))
     MaterialFiles(learned=(model,)).check(Wishes(single=True))
 
