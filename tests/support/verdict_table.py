@@ -138,7 +138,7 @@ CASES = [
     Case("columns, reordered", networks.columns, {"reordered": True}, **REPAIR),
     Case("columns, one off", networks.columns, {"wrong": 1.02}, FAULTY,
          "column 5 of `y` is off by 2.0 %", "m",
-         "large values hide this error, until layers behind take them away: it changes the outputs by 2.",
+         "large values hide this error until they are subtracted: it changes the outputs by 2.",
          "`m` is computed anew, by MatMul",
          **REPAIR),
     Case("columns, exchanged", networks.columns, EXCHANGED, FAULTY, "its axes in another order", "y",

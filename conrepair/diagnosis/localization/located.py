@@ -104,8 +104,8 @@ def _as_one_training(found: Sequence[Diagnosis], target: LayerGraph) -> list[Dia
     first = max((item for item in off if item.alone), key=lambda item: item.fault.introduced_error, default=off[0])
     size = " to ".join(dict.fromkeys(map(percent, (least, most))))
     words = (
-        f"the weights are of another training state (checkpoint): those of {among} of {len(weighted)} layers are "
-        f"off by {size}"
+        f"weights of another training state (checkpoint): those of {among} of {len(weighted)} layers "
+        f"are off by {size}"
     )
     fault = replace(
         first.fault,
@@ -132,7 +132,7 @@ class Guilty:
 
 @dataclass(frozen=True)
 class Located:
-    """The faults that were found.
+    """The faults that were found, and the faulty segments.
 
     Attributes:
         faults: The guiltiest first; one may stand for several pieces that one thing makes guilty.
@@ -224,8 +224,7 @@ def exchanged_behind(ends: Sequence[Pair], faults: Sequence[LocatedFault]) -> It
         if pair.target in changed and pair.layout.exchanges:
             yield (
                 f"from `{pair.target}` on all tensors have their axes exchanged ({pair.layout}), and layers there "
-                "are right with that. Put one Transpose in, or exchange the axes of all their weights: those in "
-                "front of it alone aren't enough"
+                "are right with that. Put one Transpose in; other weights in front of it aren't enough"
             )
             return
 

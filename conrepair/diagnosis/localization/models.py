@@ -72,9 +72,7 @@ def localize_models(
     """
     if _is_seen(source.model) or _is_seen(target.model):
         if options.static:
-            raise UsageError(
-                "recorded outputs have no layers to compare by the files. Compare them without `static`."
-            )
+            raise UsageError("recorded outputs aren't files whose layers can be compared. Leave `static` out.")
         return _localize_recorded(source, target, folder, options)
     fed, whose = as_fed(source), (source.looked_into, target.looked_into)
     sizes = sizes_wanted(fed, target.inputs)
@@ -129,8 +127,7 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     is_right = _is_seen(source.model)
     if is_right and options.tolerance.arithmetic not in {"", FLOAT32.name}:
         raise UsageError(
-            "the arithmetic is that of the converted model, but the recorded outputs are given as the original. "
-            "Exchange the two."
+            "the arithmetic is the converted model's, and the recorded outputs are the original. Exchange the two."
         )
     fed, other = (target, source) if is_right else (source, target)
     if _is_seen(fed.model):

@@ -112,9 +112,8 @@ class LocatedFault:
             return ""
         if self.introduced_error <= self.noise_floor:
             return "adds an error that is as small as rounding itself, and makes the outputs wrong"
-        return (
-            f"adds an error of {percent(self.introduced_error)} itself (rounding error: {percent(self.noise_floor)})"
-        )
+        error, rounding = percent(self.introduced_error), percent(self.noise_floor)
+        return f"adds an error of {error} itself (rounding error: {rounding})"
 
 
 @dataclass(frozen=True)
@@ -353,10 +352,7 @@ def attribute_steps(
     missing = [step for step, found in intermediates if found is None]
     notes = result.notes
     if missing and faults:
-        words = (
-            f"the models that {', '.join(missing)} made couldn't be opened: the fault may have come in there already"
-        )
-        notes = (*notes, words)
+        notes = (*notes, f"models made by {', '.join(missing)} couldn't be opened: the fault may have come in there")
     step_of = {layer: fault.step for fault in faults for _, layer in fault.differences}
     rules = tuple(dataclasses.replace(rule, step=step_of.get(rule.layers[0], "")) for rule in result.rules)
     return dataclasses.replace(result, faults=faults, rules=rules, notes=notes)

@@ -195,7 +195,7 @@ class Bench:
 
     @functools.cached_property
     def editor(self) -> Editor:
-        """The graph of the unrepaired target, opened when it's first asked for. It changes nothing; its `again` may.
+        """The editor of the unrepaired target, opened when it's first asked for. It changes nothing; its `again` may.
 
         Raises:
             UsageError: if there's no editor for its format.

@@ -203,7 +203,7 @@ class _BuildSearch:
         return frozenset(left | others)
 
     def _is_over(self) -> bool:
-        """Whether the limit of time or tries is reached."""
+        """Whether the search shall end: time is over, or the user asked for it."""
         over = self.journal.asked_to_end or time.monotonic() > self.end
         self.in_time = self.in_time and not over
         return over

@@ -258,11 +258,7 @@ class _Sort(NamedTuple):
 
 EDITS: Mapping[type[Edit], _Sort] = {
     SetParameter: _Sort("set_parameter", "parameters", "the {role} of `{node}` is taken from the original"),
-    Requantize: _Sort(
-        "requantize",
-        "precision",
-        "the {role} of `{node}` is taken from the original, and quantized with scales of its own",
-    ),
+    Requantize: _Sort("requantize", "precision", "the {role} of `{node}` is quantized anew, from the original's"),
     SetRange: _Sort("set_range", "precision", "`{tensor}` is quantized for values from {low:.4g} to {high:.4g}"),
     ComputeInFloat: _Sort("graft", "precision"),
     SetAttributes: _Sort("set_attributes", "attributes"),

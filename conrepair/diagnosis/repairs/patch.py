@@ -145,10 +145,8 @@ def read_patch(path: Path) -> tuple[Patch, str]:
     try:
         content = value_of(read_json_text(path))
         if content["version"] != _VERSION:
-            raise DataError(
-                f"{path} is a patch of version {content['version']}, and this conrepair reads version {_VERSION}. "
-                "Use the conrepair that wrote it, or repair the model again."
-            )
+            words = f"{path} is a patch of version {content['version']}, and version {_VERSION} is read here."
+            raise DataError(f"{words} Repair the model again.")
         arrays: Mapping[str, Any] = {}
         if content["arrays"] is not None:
             arrays = read_arrays(path.with_name(Path(content["arrays"]).name))

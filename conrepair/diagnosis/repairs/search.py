@@ -321,13 +321,11 @@ class _EditSearch:
             found = {source: words for source, words in found.items() if source not in known}
         for words in found.values():
             edited = "; ".join(map(in_words, edits))
-            self.failed.setdefault(
-                f"{edited}: right on the samples, but its outputs differ from the original's on {words}"
-            )
+            self.failed.setdefault(f"{edited}: right on the samples, but outputs differ on {words}")
         return found
 
     def _over(self) -> bool:
-        """Whether the limit of time or tries is reached."""
+        """Whether the search shall end: time is over, or the user asked for it."""
         self.outcome.interrupted = self.journal.asked_to_end
         self.outcome.in_time = self.outcome.in_time and time.monotonic() <= self.end
         return self.outcome.interrupted or not self.outcome.in_time

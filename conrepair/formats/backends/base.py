@@ -163,7 +163,7 @@ class Compiler(Backend):
 
     @abc.abstractmethod
     def progress(self, options: Mapping[str, Any], folder: Path) -> str:
-        """How far a compilation is, for a person, where it takes long and leaves traces; else "".
+        """The progress of a compilation, in words, where it takes long and leaves traces; else "".
 
         Args:
             options: The backend's own.

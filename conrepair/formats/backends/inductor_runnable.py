@@ -110,7 +110,7 @@ class InductorRunnable(TorchRunnable):
         return {spec.name: array_from_tensor(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
 
     def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Of what is compiled for that: forward, and backward when it's asked for."""
+        """The compiled graphs: forward, and backward when it's asked for."""
         with self._computing(), self._left_out():
             return self._differentiated(
                 lambda *tensors: self._compiled(*(tensor.to(self._device) for tensor in tensors)), feeds, cotangents
@@ -165,7 +165,7 @@ class InductorRunnable(TorchRunnable):
 
 
 def cuda_device() -> torch.device:
-    """The GPU.
+    """The GPU as PyTorch's device.
 
     Raises:
         DeviceError: if there's none that PyTorch reaches.

@@ -49,7 +49,7 @@ class XlaRunnable(Runnable):
     """
 
     def __init__(self, model: Model) -> None:
-        """Load.
+        """Load a model.
 
         Args:
             model: A Keras or TensorFlow one.

@@ -28,8 +28,7 @@ def _to_onnx(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     if states := ", ".join(variable.name.removesuffix(":0") for variable in states_of(function)):
         raise ConversionError(
             f"the model keeps a state ({states}), and ONNX has no variables: tf2onnx makes inputs of them, whose new "
-            "values nothing gives. Let the model take the state as an input and give it as an output, or convert it "
-            "to TFLite, which has variables."
+            "values nothing gives. Make the state an input and an output of the model, or convert it to TFLite."
         )
     wrapped = callable_by_position(function)
     with collecting_often():

@@ -34,7 +34,7 @@ def symbolic_axes(spec: TensorSpec) -> dict[int, str]:
 
 
 def is_traced(model: Model) -> bool:
-    """Whether it's TorchScript, which torch.export doesn't read."""
+    """Whether a file is TorchScript, which torch.export doesn't read."""
     path = Path(model.path)
     return model.factory is None and container(path) != ".pt2" and is_torchscript(path)
 

@@ -286,5 +286,5 @@ class Editor(abc.ABC):
 
     @staticmethod
     def refuse(reason: str) -> NoReturn:
-        """Say that a change can't be expressed."""
+        """Refuse a change that the format can't express."""
         raise NotEditableError(reason)

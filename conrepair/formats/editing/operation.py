@@ -89,7 +89,7 @@ class Steps:
     """
 
     def __init__(self, operands: int) -> None:
-        """Begin.
+        """Begin without operations.
 
         Args:
             operands: How many there are.

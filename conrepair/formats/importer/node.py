@@ -218,7 +218,7 @@ class ImportedNode:
         return dtype if "float" in dtype else "float32"
 
     def refuse(self, reason: str) -> NoReturn:
-        """Stop.
+        """Refuse the operator.
 
         Raises:
             ConversionError: see `refusal`.

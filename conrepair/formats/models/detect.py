@@ -25,8 +25,7 @@ _ONNX = {1: _VARINT, 2: _BYTES, 3: _BYTES, 4: _BYTES, 5: _VARINT, 6: _BYTES, _GR
 _GRAPHDEF = {1: _BYTES, 2: _BYTES, 3: _VARINT, 4: _BYTES, 5: _BYTES}
 
 _ORIGINAL = (
-    "Record its outputs where it runs, and compare these (`conrepair inputs` writes inputs for it); or give the "
-    "model that it was made of."
+    "Compare outputs recorded where it runs (`conrepair inputs` writes inputs for it); or give the original model."
 )
 _WEB = "a web page: a download that needs to be logged in, or another address, gives one. Fetch it anew."
 _TENSORRT = f"an engine of TensorRT, which runs on the GPU that it was built for alone. {_ORIGINAL}"

@@ -20,7 +20,7 @@ _FINGERPRINTED = {"conrepair", "keras", "tensorflow", "torch", "torchvision"}
 
 
 def call_factory(factory: Factory) -> Any:
-    """Import and call it.
+    """Import a factory, and call it.
 
     A user's own `nets.py` is looked for in the working directory and the configuration's folder (see `Workers`).
 

@@ -31,10 +31,7 @@ def factory_problem(target: str, folders: Sequence[Path]) -> str:
         return words
     found, missing = _module(module, path)
     if missing:
-        return (
-            f"there's no module {missing}. It must be installed, in the working directory, or in the configuration's "
-            "folder"
-        )
+        return f"there's no module {missing}. Install it, or put it into the working directory or the configuration's"
     name = function.partition(".")[0]
     if found is None or _binds(found, name, path, set()):
         return ""

@@ -75,7 +75,7 @@ class Model:
 
     @property
     def bare(self) -> Model:
-        """Without how it came to be, which plays no role for what's done with it."""
+        """The model without its provenance, which plays no role for what's done with it."""
         return dataclasses.replace(self, provenance=None)
 
     @property
@@ -232,7 +232,7 @@ class LoadedModel:
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
-        """In order."""
+        """Its inputs, in order."""
         return self.description.inputs
 
     def with_inputs(self, inputs: tuple[TensorSpec, ...]) -> LoadedModel:

@@ -1,4 +1,4 @@
-"""An outline, and how to get one."""
+"""The outline of a model's file, and how to read it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Recorded(Format):
         )
 
     def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
-        """Refuse.
+        """Refuse: recorded outputs can't be run.
 
         Raises:
             ModelLoadError: always.

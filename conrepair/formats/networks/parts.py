@@ -30,7 +30,7 @@ INSIDE = ":inside"
 """How tensors between the parts of an operator are called: by what gives them, with this behind."""
 
 PREVIOUS = -1
-"""In `LayerPart.reads`: what the part in front gives."""
+"""In `LayerPart.reads`: the tensor that the part in front gives."""
 
 
 @dataclass(frozen=True)

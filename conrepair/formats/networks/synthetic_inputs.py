@@ -36,7 +36,7 @@ _OTHER_DATA = "try your own data, or another range of inputs"
 
 @dataclass(frozen=True)
 class ChosenValues:
-    """What to draw.
+    """The ranges and sizes of inputs to draw.
 
     Attributes:
         limits: The ranges.
@@ -67,7 +67,7 @@ class _Answers:
         return self.numbers and (self.spread is None or self.spread >= HARDLY_ANY)
 
     def __str__(self) -> str:
-        """For a person: what's wrong with them."""
+        """In words, why these outputs tell nothing."""
         if not self.numbers:
             return "outputs are mostly NaN or infinite"
         return f"all samples give nearly the same output ({percent(self.spread or 0)} apart)"
@@ -262,8 +262,7 @@ def _unsaid(source: LoadedModel, target: LoadedModel, spec: TensorSpec, held: In
     low, high, *ends = (f"{end:.4g}" for item in (held, drawn) for end in (min(item.low), max(item.high)))
     return (
         f"{one} doesn't say which values its input {spec.name} takes, and that of {two} was calibrated for {low} to "
-        f"{high}: inputs are drawn from {' to '.join(ends)}. Try your own data, to see whether the calibration data "
-        "was sufficient"
+        f"{high}: inputs are drawn from {' to '.join(ends)}. Try your own data, to see whether calibration was enough"
     )
 
 

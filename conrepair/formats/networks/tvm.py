@@ -61,8 +61,7 @@ def imported_model(folder: Path, model: Model | None) -> Model:
         return model
     made = "" if model is None else f"wasn't made of {model.path} itself, and "
     raise ModelLoadError(
-        f"{folder} {made}doesn't keep the {source['framework']} model that it was made of: name that model, or build "
-        "it again."
+        f"{folder} {made}doesn't keep its original {source['framework']} model: name that model, or build it again."
     )
 
 

@@ -96,7 +96,7 @@ class TvmBackend(Compiler):
 
 
 def _is_script(model: Model) -> bool:
-    """Whether it's TorchScript, which torch.export doesn't take."""
+    """Whether a model is TorchScript, which torch.export doesn't take."""
     from conrepair.formats.models.detect import is_torchscript
 
     return model.framework == "torch" and model.factory is None and is_torchscript(Path(model.path))

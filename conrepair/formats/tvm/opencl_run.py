@@ -108,8 +108,7 @@ def find_device() -> Any:
         reason = ""
     if not devices:
         raise DeviceError(
-            f"there is no OpenCL device here{reason}, so nothing was built. Install a driver, or pyopencl[pocl] for "
-            "one on the CPU."
+            f"no OpenCL device{reason}, so nothing was built. Install a driver, or pyopencl[pocl] for the CPU."
         )
     refused = []
     for device in sorted(devices, key=lambda device: not device.type & pyopencl.device_type.GPU):

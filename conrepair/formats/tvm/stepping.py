@@ -161,7 +161,7 @@ class _Run:
         return _RUN
 
     def _value(self, value: str) -> Array | None:
-        """What is to be read, where that isn't what lies there."""
+        """The array to read for a value, where it isn't that in memory; None elsewhere."""
         found: str | None = value
         while found is not None:
             if found in self._given:

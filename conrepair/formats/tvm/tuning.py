@@ -68,8 +68,7 @@ def tuned_schedules(
         # Not in the pass: TVM makes errors of its own of what a pass raises.
         if failures and not counts["reused"] + counts["measured"]:
             raise ConversionError(
-                f"tuning: all {len(failures)} measurements failed, the first with {failures[0]}. Choose another "
-                "`setting`."
+                f"tuning: all {len(failures)} measurements failed: {failures[0]}. Choose another `setting`."
             )
         return result
 

@@ -49,7 +49,7 @@ class Reader:
         self.made = Operations()
 
     def input(self, place: int, shape: Shape) -> View:
-        """What is fed."""
+        """An input of the graph."""
         return self.made.values.value(Key("input", numbers=(place,)), shape)
 
     def read(
@@ -131,7 +131,7 @@ class _Node:
         return self._as_it_is()
 
     def _is_known(self) -> bool:
-        """Whether its words say all that computes its results, and all that it reads is known."""
+        """Whether attributes say all that a node computes, and all that it reads is known."""
         node = self._node
         own = node.own and node.op != "If" and not any(word in node.native.lower() for word in _UNSAID)
         named = node.op in OPERATORS or own

@@ -45,7 +45,7 @@ class Values:
     """
 
     def __init__(self, alike: Callable[[float], float]) -> None:
-        """Begin with none.
+        """Begin without values.
 
         Args:
             alike: Gives one number for all that rounding alone tells apart.

@@ -133,7 +133,7 @@ def channels_first(rank: int) -> tuple[int, ...]:
 
 
 def channels_last(rank: int) -> tuple[int, ...]:
-    """The other way round."""
+    """The axes' order that moves the channels to the end."""
     return 0, *range(2, rank), 1
 
 

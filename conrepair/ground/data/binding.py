@@ -183,7 +183,7 @@ class Matching:
 def matching(
     bindings: Sequence[Binding], samples: Sequence[TensorSpec], inputs: Sequence[TensorSpec], *, named: bool
 ) -> Matching:
-    """Say what was done.
+    """Note how data was bound to inputs.
 
     Args:
         bindings: From `bind_inputs`.

@@ -37,7 +37,7 @@ def sizes_wanted(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> Siz
 
 
 def sizes_in_words(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec], wanted: Sizes) -> str:
-    """What is declared, and what it would have to be.
+    """The declared shapes of inputs, and those that they would need, in words.
 
     Args:
         fed: The other model's inputs.

@@ -131,7 +131,7 @@ class Chosen:
     """Some samples of a dataset, in some order."""
 
     def __init__(self, reader: FeedSource, chosen: Sequence[int]) -> None:
-        """Prepare.
+        """Prepare to read chosen samples.
 
         Args:
             reader: The dataset.

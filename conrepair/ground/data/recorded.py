@@ -32,7 +32,7 @@ def is_recorded(path: Path) -> bool:
 
 
 def read_recorded(path: Path) -> dict[str, Array]:
-    """Read what was computed elsewhere; nothing is unpickled.
+    """Read recorded outputs; nothing is unpickled.
 
     Args:
         path: An .npz of arrays by name, first axis samples; an .npy of a single output; a folder with an .npy for
@@ -50,8 +50,7 @@ def read_recorded(path: Path) -> dict[str, Array]:
     kinds = {member.suffix.lower() for member in members}
     if len(kinds) > 1:
         raise DataError(
-            f"{path} holds .npy and .npz files. Give a folder with an .npy for each output, or with an .npz for each "
-            "sample."
+            f"{path} holds .npy and .npz files. Give a folder with an .npy per output, or with an .npz per sample."
         )
     if kinds == {".npz"}:
         return _of_samples(path, [opened_arrays(member) for member in members])

@@ -12,7 +12,7 @@ class Sequences:
     """A dataset whose samples, as many in a row as there are steps, are one sample: the last axis has the steps."""
 
     def __init__(self, reader: FeedSource, steps: int, *, drawn: bool) -> None:
-        """Prepare.
+        """Prepare the sequences.
 
         Args:
             reader: The dataset.

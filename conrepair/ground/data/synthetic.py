@@ -23,7 +23,7 @@ _WORDS = InputRange((), (), "nothing said which", words=(_PLAIN,), sentences=Tru
 
 @dataclass(frozen=True)
 class SyntheticRange:
-    """What to draw.
+    """The ranges of synthetic inputs.
 
     Attributes:
         seed: Written into every report.
@@ -161,7 +161,7 @@ def is_picture(shape: tuple[int, ...]) -> bool:
 
 
 def draw_picture(generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Draw one.
+    """Draw a picture.
 
     Networks average noise away: deep in them, one picture of independent pixels is like another.
 

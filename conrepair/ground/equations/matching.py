@@ -34,7 +34,7 @@ _MOST_WAYS = 64  # to read one tensor as a product
 
 @dataclass(frozen=True)
 class Match:
-    """Where an expression stands.
+    """A place in a graph that an expression matches.
 
     Attributes:
         values: Tensors by the expression's names.

@@ -1,4 +1,4 @@
-"""All forms, and what is said of where they were found."""
+"""All unstable forms, and the advice for the places where they were found."""
 
 from __future__ import annotations
 

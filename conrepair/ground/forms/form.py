@@ -18,7 +18,7 @@ from conrepair.ground.runtime.errors import ConversionError
 
 @dataclass(frozen=True)
 class Place:
-    """Where a form was found.
+    """The place where a form was found in a graph.
 
     Attributes:
         form: Its name.

@@ -105,7 +105,7 @@ class _Seen:
     by: tuple[str, ...] = ()
 
     def then(self, scale: object, shift: object, by: str) -> _Seen:
-        """Multiplied and shifted once more."""
+        """The range of an input after one more factor and offset."""
         factor = np.asarray(scale, np.float64)
         moved = self.shift * factor + np.asarray(shift, np.float64)
         return replace(self, scale=self.scale * factor, shift=moved, by=(*self.by, by))

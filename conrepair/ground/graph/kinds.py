@@ -7,7 +7,7 @@ from typing import Literal
 
 
 class Kind(enum.StrEnum):
-    """What sort of thing is wrong, as a diagnosis calls it."""
+    """The kind of a fault, as a diagnosis calls it."""
 
     PREPROCESSING = "preprocessing"
     INPUT = "input"

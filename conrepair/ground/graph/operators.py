@@ -84,7 +84,7 @@ OF_CHANNELS = frozenset(_BY_CHANNEL - QUANTIZING)
 """Operators of which the node says where the channels stand, in a way that every format has."""
 
 PRODUCTS = frozenset(name for name, item in LAYERS.items() if item.parameters) - QUANTIZING
-"""They add up products."""
+"""Operators that add up products."""
 
 _READ_IN_MODE = {
     ("Resize", "nearest_mode"): ("mode", "nearest"),

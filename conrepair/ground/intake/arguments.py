@@ -155,7 +155,7 @@ def _declared(name: str, value: Any) -> Any:
 
 
 def pair(name: str, value: Any) -> Any:
-    """The fewest and the most."""
+    """Two whole numbers: the fewest and the most."""
     found = items_of(whole(0), "two whole numbers")(name, value)
     if len(found) != 2:
         raise refused(name, value, "two whole numbers, the fewest and the most")
@@ -163,7 +163,7 @@ def pair(name: str, value: Any) -> Any:
 
 
 def anything(_: str, value: Any) -> Any:
-    """Whatever it is: who takes it looks at it."""
+    """Any value: the function that takes it checks it."""
     return value
 
 

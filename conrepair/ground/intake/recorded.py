@@ -46,8 +46,7 @@ def recorded_file(value: Any, folder: Path, data: Path | None, name: str) -> Pat
 def _called(function: Any, data: Path | None, name: str) -> dict[str, npt.NDArray[Any]]:
     if data is None or data.suffix not in {".npz", ".npy"}:
         raise UsageError(
-            f"{name} is a function, which is called with data: give arrays as data= (`conrepair.inputs(model)` draws "
-            "some)."
+            f"{name} is a function, which needs arrays: give data= (`conrepair.inputs(model)` draws some)."
         )
     inputs = read_tensors(data)
     counts = {len(array) for array in inputs.values()}

@@ -363,10 +363,7 @@ def _checked_pair(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     reference, candidate = comparable(np.asarray(reference), np.asarray(candidate))
     if reference.shape != candidate.shape:
-        raise ValueError(
-            f"tensors of different shapes can't be compared: the reference has {reference.shape}, "
-            f"the candidate {candidate.shape}"
-        )
+        raise ValueError(f"tensors of different shapes can't be compared: {reference.shape} and {candidate.shape}")
     for array in (reference, candidate):
         # Second half: the extension types of ml_dtypes, such as bfloat16.
         if array.dtype.kind not in "biuf" and not np.can_cast(array.dtype, np.float64):

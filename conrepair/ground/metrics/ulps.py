@@ -13,9 +13,7 @@ import numpy.typing as npt
 MOST_LEVELS = 256
 """Numbers that eight bits have."""
 
-_OFF_STEP = (
-    0.02  # tolerance in quantization steps: 255 times the rounding error of float32 of the difference of two values
-)
+_OFF_STEP = 0.02  # tolerance in quantization steps: 255 times the rounding error of a difference in float32
 
 
 @dataclass(frozen=True)

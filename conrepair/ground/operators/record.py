@@ -14,7 +14,7 @@ Function = Callable[..., Any]
 BY_CHANNEL = "where its channels stand is said by the node; ONNX's reference computes it"
 """Why an operator's value isn't said."""
 STEP = "a step: 0 but where it jumps"
-"""Why there's no derivative."""
+"""The reason why an operator has no derivative."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Extra:
 
     @property
     def command(self) -> str:
-        """What installs it."""
+        """The command that installs it."""
         return f"pip install 'conrepair[{self.name}]'"
 
     @property

@@ -1,4 +1,4 @@
-"""What a person should know about a result that is used nevertheless."""
+"""Notes for a person about a result that is used nevertheless."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LOGGER = logging.getLogger("conrepair.notes")
 
 
 def note(text: str) -> None:
-    """Say something to whoever collects notes; it's logged, too."""
+    """Give a note to whoever collects them; it's logged, too."""
     _LOGGER.warning(text)
 
 

@@ -28,7 +28,7 @@ def plain(value: Any) -> Any:
 
 
 def _parts(value: Any) -> Any:
-    """What JSON has of something that it lacks itself."""
+    """A value as JSON can hold it, for types that JSON lacks."""
     if dataclasses.is_dataclass(value):
         return {name: getattr(value, name) for name in _fields(cast(Any, type(value)))}
     if isinstance(value, enum.Enum):
@@ -50,7 +50,7 @@ def _fields(kind: Any) -> tuple[str, ...]:
 
 
 def typed(kind: type[Value], value: Any) -> Value:
-    """What `plain` was given.
+    """The value that `plain` was given.
 
     Args:
         kind: Its type.

@@ -235,9 +235,7 @@ def compare_outputs(
     known: Evidence[Run] = Evidence(**evidence)
     already = _quantized_already(source or reference, (reference, candidate))
     if reference.count != candidate.count:
-        raise ValueError(
-            f"{reference.name} was run on {reference.count} samples, {candidate.name} on {candidate.count}"
-        )
+        raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
     reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
     known = known.each(lambda run: run.with_quantization_of(reference))
     others = known.second_opinion, known.rounded
@@ -337,10 +335,8 @@ def _compare_output(
         answers, normalized = _compare_answers(pair, (one, two), top_k, reference, candidate)
         if normalized[0] != normalized[1]:
             softmax = "added" if normalized[1] else "removed"
-            sides = ("original", "converted") if normalized[1] else ("converted", "original")
-            notes.append(
-                "the {} model gives logits, the {} one probabilities: compared as probabilities".format(*sides)
-            )
+            sides = ("original", "converted model")[:: 1 if normalized[1] else -1]
+            notes.append("the {} gives logits, the {} probabilities: compared as probabilities".format(*sides))
             one, two = map(probabilities, (one, two), normalized)
     quantized = not already and (candidate.budgeted or reference.budgeted)
     case = _Case(pair, reference, candidate, tolerance, answers, normalized[0], softmax, quantized, already)

@@ -45,7 +45,7 @@ def judge_draws(one: Array, two: Array, allowed: float) -> tuple[Verdict, str]:
         if chance < _CHANCE and abs(apart) * unit > max(least, allowed * size):
             ratio = f"{np.exp(apart):.3g} times" if name == "spread" else f"{abs(apart) * unit:.2g} off"
             return Verdict.FAULTY, (
-                f"random outputs have another distribution: {runs} the {name} is {ratio} the original's (p-value "
+                f"outputs have another distribution: {runs} the {name} is {ratio} the original's (p-value "
                 f"{chance:.0e})"
             )
     seen = float(np.exp(max(_LARGE, _ERRORS * errors["spread"])))

@@ -96,10 +96,7 @@ def pair_outputs(
         for name, array in reference.items()
         if name not in pairs
     ]
-    unpaired += [
-        f"the converted model's output {name} {list(candidate[name].shape[1:])} has no counterpart in the original"
-        for name in free
-    ]
+    unpaired += [f"the converted model has an extra output {name} {list(candidate[name].shape[1:])}" for name in free]
     return [pairs[name] for name in reference if name in pairs], unpaired
 
 

@@ -111,6 +111,4 @@ def check_names(what: str, names: Iterable[str], outputs: Collection[str], *, ty
             hint = meant(name, [*outputs, *more]) or "."
             known = ", ".join(map(repr, dict.fromkeys(outputs))) or "none"
             told = f"; types of elements, as in float16:rtol=1e-2, are {', '.join(more)}" if types else ""
-            raise ConfigError(
-                f"{what}: the original model has no output {name!r}{hint} Its outputs are {known}{told}."
-            )
+            raise ConfigError(f"{what}: the original has no output {name!r}{hint} Its outputs are {known}{told}.")

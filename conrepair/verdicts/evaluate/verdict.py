@@ -20,6 +20,8 @@ from conrepair.verdicts.evaluate.tolerance import Tolerance
 from conrepair.verdicts.judging import numbers
 from conrepair.verdicts.judging.floor import By, Floor
 
+_DOUBT = "Can't tell rounding from a fault: on these inputs, for which it's badly conditioned"
+
 
 class Verdict(enum.StrEnum):
     """The verdict on a converted model, from best to worst."""
@@ -134,8 +136,7 @@ def judge(
     limit = tolerance.relative_l2
     if within and error.max_reference < numbers.SMALLEST and error.relative_l2 > 0:
         return Verdict.EQUIVALENT, (
-            f"every element is within tolerance (largest absolute difference {error.max_abs:.2e}); the original "
-            "model gives zeros only"
+            f"every element is within tolerance of the original's zeros, the largest is {error.max_abs:.2e}"
         )
     if within and (limit is None or error.relative_l2 <= limit):
         return (Verdict.EQUIVALENT, f"every element is within tolerance, relative error {percent(error.relative_l2)}")
@@ -156,9 +157,8 @@ def judge(
         )
     if floor.measured and _is_as_bad(error, floor.relative_l2):
         return Verdict.UNDECIDED, (
-            f"relative error {percent(error.relative_l2)}. Can't tell rounding from a fault: the original model "
-            f"differs from itself by {percent(floor.relative_l2)} in another arithmetic on these inputs, as it's "
-            "badly conditioned. Try other inputs"
+            f"relative error {percent(error.relative_l2)}. {_DOUBT}, the original model differs from itself by "
+            f"{percent(floor.relative_l2)} in another arithmetic. Try other inputs"
         )
     return Verdict.FAULTY, (
         f"relative error {percent(error.relative_l2)}, beyond {floor}; {error.exceeding} of "
@@ -196,9 +196,8 @@ def _judge_integers(
         )
     if integers.measured and error.relative_l2 <= integers.owed:
         return Verdict.UNDECIDED, (
-            f"{found}. Can't tell rounding from a fault: the original model differs from itself by "
-            f"{percent(integers.measured)} with other kernels on these inputs, as it's badly conditioned. Try other "
-            "inputs"
+            f"{found}. {_DOUBT}, the original model differs from itself by {percent(integers.measured)} with other "
+            "kernels. Try other inputs"
         )
     if integers.measured or _over_budget(error, tolerance, top1_difference):
         return Verdict.FAULTY, (

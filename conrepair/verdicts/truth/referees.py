@@ -40,9 +40,7 @@ class CannotJudgeError(ConrepairError):
     """
 
     def __init__(self, referee: str, why: str, operator: str = "") -> None:
-        super().__init__(
-            f"{referee} can't run the network in float64: " + (f"{operator}: {why}" if operator else why)
-        )
+        super().__init__(f"{referee} can't compute it in float64: " + (f"{operator}: {why}" if operator else why))
         self.operator = operator
 
 

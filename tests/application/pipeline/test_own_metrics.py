@@ -151,7 +151,7 @@ def test_what_is_no_metric_is_said(value: Any, told: str) -> None:
         ("nowhere.py:largest", UsageError, "there is no file"),
         ("measures.py:smallest", UsageError, "has no function 'smallest'"),
         ("no_such_module:largest", ModelLoadError, "importing no_such_module failed: ModuleNotFoundError"),
-        ("measures.py:largest,output=x", UsageError, "metric: the original model has no output 'x'"),
+        ("measures.py:largest,output=x", UsageError, "metric: the original has no output 'x'"),
     ],
 )
 def test_what_is_not_there_is_said(pair: tuple[str, str], named: str, error: type[Exception], told: str) -> None:

@@ -48,7 +48,7 @@ def test_on_a_command_line(pair: tuple[Path, Path], capsys: pytest.CaptureFixtur
     assert main([*command, "--tolerance", LOOSE, "--tolerance", "scores:rtol=0.1,atol=0"]) == 0
     assert main([*command, "--tolerance", "boxs:atol=0.5"]) == 2
     told = capsys.readouterr().err
-    assert "the original model has no output 'boxs'; did you mean 'boxes'?" in told
+    assert "the original has no output 'boxs'; did you mean 'boxes'?" in told
     assert "Its outputs are 'boxes', 'scores'" in told
     assert main([*command, "--tolerance", "boxes:atol=loose"]) == 2
     assert "--tolerance boxes:atol is 'loose': give a number" in capsys.readouterr().err
@@ -90,5 +90,5 @@ def test_types_are_those_that_a_target_computes_in_or_gives() -> None:
 
 def test_a_name_that_no_source_has_is_refused() -> None:
     check_names("tolerance", ["a", "bfloat16"], ["a", "b"], types=True)
-    with pytest.raises(ConfigError, match=r"the original model has no output 'c'\. Its outputs are 'a', 'b'"):
+    with pytest.raises(ConfigError, match=r"the original has no output 'c'\. Its outputs are 'a', 'b'"):
         check_names("tolerance", ["c"], ["a", "b"], types=True)

@@ -101,23 +101,21 @@ def test_a_repair_counts_both(tmp_path: Path) -> None:
 @pytest.mark.parametrize("amount", [0.002, 0.02])
 def test_another_training_state_is_one_finding(amount: float, tmp_path: Path) -> None:
     [fault] = localized(tmp_path, disturbed(amount)).faults
-    assert fault.words.startswith(
-        "the weights are of another training state (checkpoint): those of 4 of 4 layers are off by"
-    )
+    assert fault.words.startswith("weights of another training state (checkpoint): those of 4 of 4 layers are off by")
     assert set(fault.target_layers) == {"c1", "c2", "c3", "y"}
 
 
 def test_what_else_is_wrong_is_named_beside_it(tmp_path: Path) -> None:
     first, second = localized(tmp_path, disturbed(0.002), line("r1", "Relu", "Identity")).faults
     assert first.words == "Relu `r1` of the original is missing in the converted model"
-    assert second.words.startswith("the weights are of another training state")
+    assert second.words.startswith("weights of another training state")
 
 
 def test_a_layer_that_is_much_further_off_is_named_by_itself(tmp_path: Path) -> None:
     other = weights("w2", lambda w: drawn(*w.shape, seed=40, scale=0.3))
     first, second = localized(tmp_path, disturbed(0.002), other).faults
     assert "weights (w2) of `c2` are off by" in first.words
-    assert second.words.startswith("the weights are of another training state (checkpoint): those of 3 of 4 layers")
+    assert second.words.startswith("weights of another training state (checkpoint): those of 3 of 4 layers")
 
 
 def test_one_layer_that_is_disturbed_is_no_other_training(tmp_path: Path) -> None:

@@ -33,5 +33,5 @@ def test_a_step_that_was_not_looked_into_makes_a_note() -> None:
     between = [("first", None), ("second", localization(located("a", 0.1)))]
     result = attribute_steps(localization(located("a", 0.1)), between, "last")
     assert result.faults[0].step == "second"
-    assert "the models that first made couldn't be opened" in result.notes[0]
+    assert "models made by first couldn't be opened" in result.notes[0]
     assert attribute_steps(localization(), between, "last").notes == ()

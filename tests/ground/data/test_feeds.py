@@ -316,4 +316,4 @@ def test_values_that_an_input_does_not_hold_are_told(tmp_path: Path, zero_point:
     data = DataReference("tensors", 4, str(path), "", samples=samples)
     words = " ".join(open_feeds(data, (spec,), None).matching.guesses)
     assert bool(words) == bool(told)
-    assert not told or f"x is uint8 and holds {told}, its data 0 to 255: 11 % of them are clipped" in words
+    assert not told or f"x is uint8 and holds {told}, its data 0 to 255: 12 % of them are clipped" in words

@@ -59,7 +59,7 @@ def test_a_device_that_fails_costs_its_own_rows(tmp_path: Path) -> None:
     assert (board.ran.run.count, board.ran.run.starts) == (5, (0, 2, 4))
     assert board.ran.times is not None
     assert 0 < board.ran.times.median < 0.1  # on the device: no upload, no transfers
-    for name, words in {"dead": f"nobody listens on 127.0.0.1:{dead}", "silent": "doesn't answer within 1 s"}.items():
+    for name, words in {"dead": f"no server at 127.0.0.1:{dead}", "silent": "doesn't answer within 1 s"}.items():
         row = rows[f"tvm-llvm-O2-{name}"]
         assert (row.verdict, row.ran.run, row.exit_code) == (None, None, 2)
         assert f"device '{name}' at" in row.reason
@@ -163,4 +163,4 @@ def test_an_optional_device_makes_no_run_fail(tmp_path: Path) -> None:
     assert (gone.verdict, gone.problem.kind, gone.exit_code) == (None, "device", 0)
     assert result.exit_code == 0
     assert "1 without a device" in summary_text(result)
-    assert "nobody listens" in summary_text(result)
+    assert "no server at" in summary_text(result)

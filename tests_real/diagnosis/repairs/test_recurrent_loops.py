@@ -114,5 +114,5 @@ def test_a_weight_in_eight_bits_of_a_loop_gets_scales_of_its_own(tmp_path: Path)
     assert "the recurrent weights" in result.before.faults[0].evidence[0]
     assert result.after.verdict is Verdict.QUANTIZED
     (edit,) = result.edits
-    assert edit.endswith("is taken from the original, and quantized with scales of its own")
+    assert edit.endswith("is quantized anew, from the original's")
     assert result.after.output_error < result.before.output_error / 2

@@ -120,7 +120,7 @@ def test_nobody_listens(model: Model, tmp_path: Path) -> None:
     port = servers.free_port()
     with pytest.raises(
         DeviceError,
-        match=rf"device 'pi' at 127.0.0.1:{port}: nobody listens on .* \(connection refused\)\. Start the server "
+        match=rf"device 'pi' at 127.0.0.1:{port}: no server at .* \(connection refused\)\. Start the server "
         rf"\(python -m tvm.exec.rpc_server --host 127.0.0.1 --port {port} --key board\) there.* Tried 2 times\.",
     ):
         BACKEND.compile(model, {"device": at(port), "check_device": True}, 2, tmp_path)

@@ -70,7 +70,7 @@ def test_two_files_are_looked_at_in_one_process_and_that_is_said(
 def test_what_needs_processes_says_so(tmp_path: Path, elsewhere: dict[str, str]) -> None:
     result = run(CONREPAIR, ["generate", "-o", "out", "--nodes", "1", "-n", "1", "-q"], tmp_path, elsewhere)
     assert result.returncode == 2, (result.stdout, result.stderr)
-    assert "run it on Linux or macOS" in result.stderr
+    assert "run them on Linux or macOS" in result.stderr
 
 
 @pytest.mark.parametrize("reach", [CONFINED, GPU, NETWORK])

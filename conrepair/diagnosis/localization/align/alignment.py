@@ -56,7 +56,7 @@ class Alignment:
 
     @property
     def unpaired_targets(self) -> tuple[str, ...]:
-        """The alignment with source and target exchanged."""
+        """Tensors of the target that are in no pair."""
         paired = {pair.target for pair in self.pairs}
         return tuple(name for name in self.targets if name not in paired)
 

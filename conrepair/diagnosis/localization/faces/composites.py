@@ -102,10 +102,7 @@ def _change_findings(region: Region) -> Iterator[Finding]:
     if change.is_missing:
         words = f"{other.native} is missing behind `{node.layer}`: with it, {then}"
     elif change.number:
-        words = (
-            f"`{node.layer}` has {number_of(node):g}, `{whole}` of the original has {change.number} "
-            f"{number_of(other):g}"
-        )
+        words = f"`{node.layer}` has {number_of(node):g}, `{whole}` has {change.number} {number_of(other):g}"
     elif name := change.attribute:
         given, right = (str(item.attributes[name]).replace(",)", ")") for item in (node, other))
         words = f"`{node.layer}` has {name} {given}: with {right}, {then}"

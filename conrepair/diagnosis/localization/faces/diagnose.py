@@ -168,12 +168,12 @@ def _diagnosis(certain: Sequence[Finding], region: Region, judged: Judged, *, se
     if seen is not None:
         evidence.append(f"the result is {seen[1]}")
     evidence.append(
-        f"{MEASURED}: {percent(judged.introduced)} (rounding error: {percent(judged.floor)}); error in the full run: "
-        f"{percent(judged.full)}"
+        f"{MEASURED}: {percent(judged.introduced)} (rounding error: {percent(judged.floor)}), "
+        f"{percent(judged.full)} in the full run"
     )
     if judged.effect is not None:
         evidence.append(
-            f"large values hide this error, until layers behind take them away: it changes the outputs by "
+            "large values hide this error until they are subtracted: it changes the outputs by "
             f"{percent(judged.effect)}"
         )
     layers = _ordered([name for item in certain for name in item.target_layers], region.target)
@@ -222,10 +222,7 @@ def _exchanged(region: Region) -> list[Finding]:
     if region.source.nodes or region.target.nodes:
         return []
     given = region.partners.get(region.target.end)
-    words = (
-        f"output `{region.target.end}` gives the value of `{given or 'no output'}` of the original, not of "
-        f"`{region.source.end}`"
-    )
+    words = f"output `{region.target.end}` gives `{given or 'nothing'}` of the original, not `{region.source.end}`"
     sides = (_ordered([], region.source), _ordered([], region.target))
     return [Finding(Kind.STRUCTURE, words, *sides, "outputs")]
 

@@ -62,10 +62,7 @@ def mask_findings(region: Region) -> Iterator[Finding]:
         for place in one.sizes.keys() & two.sizes.keys():
             for first, second in _differences(_negated(one.sizes[place]), _negated(two.sizes[place])):
                 if first.op == second.op:
-                    words = (
-                        f"constants of {second.op} `{second.layer}`, on which `{two.layer}` depends, "
-                        "differ from those of"
-                    )
+                    words = f"constants of {second.op} `{second.layer}`, for `{two.layer}`, differ from those of"
                     sides = (first.layer, one.layer), (second.layer, two.layer)
                     kind = Kind.PARAMETERS if first.parameters else Kind.HYPERPARAMETERS
                     cause = f"at {second.layer}"

@@ -177,10 +177,7 @@ def misfits(source: Network, target: Network, alignment: Alignment, answers: Seq
         words = f"the converted model lacks the output `{name}`: it has {len(theirs)}, the original {len(ours)}"
         faults.append(_misfit((ours[name], _layers(source, cuts[0], ours[name])), ("", ()), [words]))
     for name in filter(extra.__contains__, theirs):
-        words = (
-            f"the converted model's output `{name}` has no counterpart: it has {len(theirs)}, the "
-            f"original {len(ours)}"
-        )
+        words = f"the converted model has an extra output `{name}`: it has {len(theirs)}, the original {len(ours)}"
         fault = _misfit(("", ()), (theirs[name], _layers(target, cuts[1], theirs[name])), [words])
         faults.append(replace(fault, full_run_error=0.0))  # what both give is compared by itself
     return faults

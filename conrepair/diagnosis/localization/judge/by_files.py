@@ -69,9 +69,7 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     named = [layer for layer in dict.fromkeys(node.layer for node in target.graph.nodes) if layer in unproven]
     words = ", ".join(named[:_MOST_NAMED]) + (", ..." if len(named) > _MOST_NAMED else "")
     reasons = (
-        [f"can't tell from the files whether {len(named)} of {count} layers compute the same ({words})"]
-        if named
-        else []
+        [f"can't tell from the files whether {len(named)} of {count} layers are the same ({words})"] if named else []
     )
     reasons += [
         f"only the {whose} has the output `{name}`"

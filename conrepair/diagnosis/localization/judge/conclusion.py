@@ -112,10 +112,7 @@ def concluded(
     if compared.verdict is Verdict.EQUIVALENT:
         return Verdict.EQUIVALENT, f"{_WITHIN}, outputs differ by {percent(worst)}"
     if not coverage.is_enough:
-        return (
-            Verdict.UNDECIDED,
-            f"no faulty layer was found, but most couldn't be compared: {_not_compared(coverage)}",
-        )
+        return Verdict.UNDECIDED, f"no layer was found faulty, but most weren't compared: {_not_compared(coverage)}"
     if compared.verdict is Verdict.QUANTIZED:
         words = f"outputs differ by {percent(worst)}, every layer by no more than its quantization step allows"
         return Verdict.QUANTIZED, f"{words}{_changed(compared)}; quantization is taken as intended"
@@ -214,13 +211,9 @@ def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: 
     words = [f"no layer adds more than rounding error, {told}: {compared.reason}"]
     if explained is not None and explained.by_rounding:
         cuts = ", ".join(f"`{name}`" for name in explained.by_rounding[:_NAMED])
-        words.append(
-            f"rounding errors at {cuts} change the outputs as much: try other inputs, to tell them from a fault"
-        )
+        words.append(f"rounding errors at {cuts} change the outputs as much as a fault would: try other inputs")
     elif explained is not None and not explained.before.differs:
-        words.append(
-            "outputs of the first batch, whose layers were compared, are right: the difference is in later ones"
-        )
+        words.append("layers were compared on the first batch, whose outputs are right: later ones differ")
     if coverage.unseen:
         words.append(_not_compared(coverage))
     return "; ".join(words)

@@ -32,9 +32,7 @@ from conrepair.ground.metrics.running_error import relative_l2
 from conrepair.ground.runtime.words import percent
 
 _CUTTING = {"Relu", "Clip"} | QUANTIZING
-_NOT_SHOWN = (
-    "Libraries that compute float16 models in float32 don't show the fault; devices with float16 arithmetic do"
-)
+_NOT_SHOWN = "Libraries that compute float16 models in float32 don't show it; devices with float16 arithmetic do"
 
 
 @dataclass(frozen=True)

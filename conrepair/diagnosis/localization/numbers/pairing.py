@@ -14,9 +14,7 @@ BY_VALUES = 10  # layouts that a shape suggests, which one that values show coun
 CORRELATED = 0.9  # correlation from which on values tell a layout behind a fault, and weights of layers are the same
 
 RADIUS = 10.0  # times the error that is looked for: projections of two points may be further apart than they are
-ORDER = (
-    2.0  # penalty for a distance in depth, in times the error over the whole network: it breaks ties of equal tensors
-)
+ORDER = 2.0  # penalty for a distance in depth, in times the error over the whole network: breaks ties
 
 HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies before it

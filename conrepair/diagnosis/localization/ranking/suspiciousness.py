@@ -184,10 +184,7 @@ def _comparable(group: Array) -> Array:
 
 
 def _untested(layer: LayerDifferences) -> LayerSuspicion:
-    reason = (
-        f"shapes differ: {list(layer.source_shape)} in the original, {list(layer.target_shape)} "
-        "in the converted model"
-    )
+    reason = f"the shape is {list(layer.target_shape)}, in the original {list(layer.source_shape)}"
     return LayerSuspicion(layer.source_layer, layer.target_layer, (), (), layer.params_mean_diff, reason)
 
 

@@ -54,8 +54,7 @@ def _in_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
         likely = ". Another way of resizing or cropping is likely" if alike > preparing.PICTURE else ""
         return Kind.PREPROCESSING, (
             f"the input `{pair.target}` isn't that of the original, `{pair.source}` (relative error "
-            f"{percent(error)}, correlation {alike:.2f}), and no formula was found that makes one from the "
-            f"other{likely}"
+            f"{percent(error)}, correlation {alike:.2f}), and no formula makes one from the other{likely}"
         )
     kind = Kind.INPUT if relation.arranged.words else Kind.PREPROCESSING
     words = f"`{pair.target}`: {relation.evidence}"
@@ -150,8 +149,7 @@ def _decided(
     certain = with_sources <= pairing.EQUAL and with_own > preparing.BETTER * with_sources
     if not certain and not with_sources <= preparing.MAYBE * with_own:
         words = (
-            "the models get different inputs, and the first layers are wrong with either of them: can't tell whether "
-            "the preprocessing is wrong, too ("
+            "the first layers are wrong with the inputs of either model: can't tell whether preprocessing is, too ("
         )
         better = found if _proven(found) >= _proven(own) else own
         return Prepared(better, (), tuple(words + _in_words(item.pair, feeds)[1] + ")" for item in different))

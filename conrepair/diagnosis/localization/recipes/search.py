@@ -193,8 +193,7 @@ def _evidence(found: bool, start: RecipeCandidate, ranked: list[RecipeCandidate]
     close = [item for item in ranked[1:] if item.error < preparing.CLEAR * best.error and item.photos == best.photos]
     if best.error <= preparing.CLEAR_ERROR and close:
         return (
-            f"{figures}; but {len(close)} others come close, such as {_in_words(close[0])} "
-            f"({percent(close[0].error)})"
+            f"{figures}; {len(close)} others are nearly as good, as {_in_words(close[0])} ({percent(close[0].error)})"
         )
     return f"no recipe of {len(ranked)} makes the outputs the same; the best is {figures}"
 

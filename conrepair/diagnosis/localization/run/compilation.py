@@ -93,8 +93,7 @@ def _of_compiler(fault: LocatedFault, given: Activations, error: float) -> Locat
     one = len(kernel.functions) == 1
     functions = ", ".join(f"`{name}`" for name in kernel.functions)
     words = (
-        f"the kernel{'' if one else 's'} {functions} ({operators}) give{'s' if one else ''} other values than the "
-        "model that was compiled",
+        f"kernel{'' if one else 's'} {functions} ({operators}) give{'s' if one else ''} other values than the model",
         f"that model gives the original's values there (relative error {percent(error)})",
     )
     layers = tuple(name for name, _ in kernel.operators) or fault.target_layers

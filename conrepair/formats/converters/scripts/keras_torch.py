@@ -16,7 +16,7 @@ from conrepair.ground.runtime.typed import typed
 
 
 def main(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Convert.
+    """Convert a model.
 
     Args:
         arguments: "model" (as JSON) and "folder" (to write into).

@@ -11,7 +11,7 @@ _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 
 
 def main(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Convert.
+    """Convert a model.
 
     Args:
         arguments: "model" (an ONNX file, which may be written to), "output" (the file or folder to write), "target"

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def main(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Convert.
+    """Convert a model.
 
     Args:
         arguments: "program" (a .pt2 file with fixed shapes) and "output" (the file to write).

@@ -53,8 +53,7 @@ def _check_whole(node: ImportedNode, changed: list[int], scales: list[float]) ->
         whole = known(size) and float(np.float32(int(size)) * np.float32(scales[axis])).is_integer()
         if known(size) and not whole and not node.has(3):
             node.refuse(
-                f"with align_corners and a factor of {scales[axis]:g} of {size} cells, implementations disagree; "
-                "give sizes instead of scales"
+                f"with align_corners and a factor of {scales[axis]:g} of {size} cells, runtimes disagree; give sizes"
             )
 
 

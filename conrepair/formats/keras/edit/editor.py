@@ -255,7 +255,7 @@ class KerasEditor(Editor):
         return list(range(len(self.graph.outputs)) if known is None else known)
 
     def exchange_inputs(self, one: int, two: int) -> None:
-        """Exchange who reads them."""
+        """Exchange the readers of two tensors."""
         first, second = self.graph.inputs[one], self.graph.inputs[two]
         self._changes.inputs[first] = lambda inputs: inputs[second]
         self._changes.inputs[second] = lambda inputs: inputs[first]

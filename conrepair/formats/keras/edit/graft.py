@@ -68,7 +68,7 @@ class KerasWriter(Writer[Any]):
     }
 
     def __init__(self, label: str) -> None:
-        """Make one.
+        """Make a node.
 
         Args:
             label: Of the new layers; a number is added from the second one on.

@@ -36,8 +36,7 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """
     if keras.backend.backend() != "tensorflow":
         raise ModelLoadError(
-            f"{model.path}: Keras runs on {keras.backend.backend()}; its layers can be looked at with TensorFlow "
-            "only. Set KERAS_BACKEND=tensorflow."
+            f"{model.path}: layers of Keras models are read with TensorFlow only. Set KERAS_BACKEND=tensorflow."
         )
     return _open(model, inputs, double=False)
 
@@ -46,8 +45,7 @@ def _open(model: Model, inputs: Sequence[TensorSpec], *, double: bool) -> KerasN
     runnable = KerasRunnable(model, double=double)
     if not is_functional(runnable.network):
         raise ModelLoadError(
-            f"{model.path} is a subclassed model: its layers are called by code of its own, not by a graph. "
-            "It's analysed through ONNX instead."
+            f"{model.path} is a subclassed model, whose code calls its layers. They are read by way of ONNX."
         )
     with loading(model, "a graph of Keras layers"):
         return KerasNetwork(model, runnable, inputs)

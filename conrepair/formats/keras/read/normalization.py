@@ -64,7 +64,7 @@ def _group_normalization(op: str, call: KerasCall) -> list[LayerPart]:
 
 @RULES.of("Mul", layers.Rescaling)
 def _rescaling(op: str, call: KerasCall) -> list[LayerPart]:
-    """Twice elementwise: factors, then offsets."""
+    """A normalization as two elementwise operators: factors, then offsets."""
     layer = call.operation
     scale, offset = np.asarray(layer.scale, np.float32), np.asarray(layer.offset, np.float32)
     if "first" in str(getattr(layer, "data_format", "")) and max(scale.ndim, offset.ndim):
@@ -78,7 +78,7 @@ def _by_constant(op: str, numbers: Any) -> LayerPart:
 
 @RULES.of("Sub", layers.Normalization)
 def _normalization(op: str, call: KerasCall) -> list[LayerPart]:
-    """Twice elementwise: the mean, then the deviation."""
+    """A normalization as two elementwise operators: the mean, then the deviation."""
     layer = call.operation
     if layer.invert:
         raise ValueError("undoes a normalization")

@@ -67,7 +67,7 @@ class KerasCall:
         return int(value) % self.rank
 
     def axes(self, value: int | Sequence[int] | None) -> tuple[int, ...]:
-        """The same for several; None stands for all."""
+        """The axes of a tensor as the vocabulary counts them; None stands for all."""
         given = range(self.rank) if value is None else [value] if isinstance(value, int) else value
         return tuple(sorted(map(self.axis, given)))
 

@@ -97,7 +97,7 @@ class WrittenNode:
     whole: bool
 
     def refuse(self, reason: str) -> NoReturn:
-        """Say that this can't be written."""
+        """Refuse an attribute that can't be written."""
         raise NotEditableError(f"{self.node.name} ({self.target.op_type}): {reason}")
 
     def write(self, name: str, value: Attribute) -> None:

@@ -247,13 +247,13 @@ class OnnxEditor(Editor):
         self._file.graph.outputs[:] = outputs
 
     def exchange_inputs(self, one: int, two: int) -> None:
-        """Exchange who reads them."""
+        """Exchange the readers of two tensors."""
         first, second = (self._file.values[self.graph.inputs[place]] for place in (one, two))
         exchange_readers(first, second)
         self._reshaped = True
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
-        """Others follow what they read."""
+        """Set the shape of a node that has one as an attribute; other nodes follow the tensors that they read."""
         if node.native in SHAPED:
             self.set_attributes(node, {"shape": shape})
 

@@ -37,7 +37,7 @@ class OnnxWriter(Writer[onnx_ir.Value]):
     """
 
     def __init__(self, file: OnnxFile, label: str) -> None:
-        """Make one.
+        """Make a node.
 
         Args:
             file: It gets the constants.

@@ -78,7 +78,7 @@ def plain_border(proto: onnx.ModelProto, *, whole: bool = True) -> Border:
 
 
 def written_border(proto: onnx.ModelProto, border: Border) -> None:
-    """Put maps back in place.
+    """Put map outputs back into the model.
 
     Args:
         proto: What `plain_border` was given, changed since.

@@ -58,7 +58,7 @@ class OnnxRunnable(Runnable):
         threads: int = 0,
         frugal: bool = False,
     ) -> None:
-        """Load it.
+        """Load a model.
 
         Args:
             model: A file.

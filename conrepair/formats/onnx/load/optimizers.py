@@ -69,4 +69,4 @@ OPTIMIZERS = (
     "NhwcTransformer",
     "ConvAddActivationFusion",
 )
-"""Those that are on by default."""
+"""Optimizers that are on by default."""

@@ -28,10 +28,7 @@ def outline(model: Model) -> Outline:
     if not proto.graph.output:
         raise ValueError("it has no outputs")
     description = describe_proto(proto, *specs_of_proto(proto))
-    words = (
-        "the operators {} aren't ONNX's nor ONNX Runtime's: they need a library of their own; export without them, "
-        "or as functions in the file"
-    )
+    words = "the operators {} aren't ONNX's nor ONNX Runtime's; export without them, or as functions in the file"
     missing = [*lacking(_unknown(proto), words), *_without_data(Path(model.path), proto)]
     try:
         as_read(proto)

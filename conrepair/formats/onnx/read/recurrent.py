@@ -66,7 +66,7 @@ def _hidden_size(call: OnnxCall) -> int | None:
 
 
 def _activations(call: OnnxCall, usual: tuple[str, ...]) -> tuple[str, ...] | None:
-    """None for the usual ones."""
+    """The activations of a recurrent layer; None for the default ones."""
     given = call.attribute("activations")
     if not given:
         return None

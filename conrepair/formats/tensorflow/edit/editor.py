@@ -143,7 +143,7 @@ class TensorFlowEditor(Editor):
         self._file.reshaped = True
 
     def exchange_inputs(self, one: int, two: int) -> None:
-        """Exchange who reads them."""
+        """Exchange the readers of two tensors."""
         first, second = (canonical_name(self.graph.inputs[place]) for place in (one, two))
         readers = {item.name: item for tensor in (first, second) for item in self._file.readers(tensor)}
         self._file.redirect(list(readers.values()), {first: second, second: first})

@@ -223,7 +223,7 @@ class TensorFlowFile:
                 self.results[name] = new
 
     def check_order(self, tensor: str) -> None:
-        """Make sure that nothing is computed from itself.
+        """Make sure that the graph has no cycle.
 
         Raises:
             NotEditableError: if something is; it names the tensor.

@@ -66,7 +66,7 @@ class TensorFlowWriter(Writer[Any]):
     }
 
     def __init__(self, file: TensorFlowFile) -> None:
-        """Make one.
+        """Make a node.
 
         Args:
             file: Whose tensors are read.

@@ -111,13 +111,13 @@ class TensorFlowRunnable(Runnable):
         return {name: tensor.numpy() for name, tensor in result.items()}
 
     def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
-        """By a tape."""
+        """Compute gradients, by a gradient tape."""
         return self.differentiated(products, feeds, cotangents)
 
     def differentiated(
         self, how: Callable[..., Any], feeds: Mapping[str, Array], cotangents: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        """The products as something computes them.
+        """Gradients times cotangents, as plain or compiled code computes them.
 
         Args:
             how: `products`, as it is or compiled.

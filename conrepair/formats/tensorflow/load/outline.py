@@ -52,10 +52,7 @@ def outline(model: Model) -> Outline:
         raise ValueError("it has no operators")
     own = {function.signature.name for function in graph.library.function}
     unknown = [node.op for node in nodes if node.op not in own and op_def_registry.get(node.op) is None]
-    words = (
-        "the operators {} aren't TensorFlow's: the library that registers them isn't here; save the model without "
-        "them"
-    )
+    words = "the operators {} aren't TensorFlow's, and their library isn't here; save the model without them"
     description = Description.counted(
         (node.op for node in nodes),
         weights,

@@ -39,7 +39,7 @@ class GraphCalls:
         check_expansion(path, {name: len(nodes) for name, nodes in parts.items()}, called)
 
     def nodes(self) -> dict[Place, Any]:
-        """All there are."""
+        """All nodes of the graph and its functions."""
         found = {("", name): node for name, node in self._graph.items()}
         for function, nodes in self._library.items():
             found |= {(function, node.name): node for node in nodes}

@@ -20,7 +20,7 @@ class PieceNetwork(Network):
     """A network whose tensors are found in one TensorFlow graph."""
 
     def __init__(self, graph: LayerGraph, pieces: GraphPieces, places: Mapping[str, str]) -> None:
-        """Take the parts over.
+        """Take the graph, its parts and places.
 
         Args:
             graph: The network's.

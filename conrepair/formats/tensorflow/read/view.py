@@ -30,7 +30,7 @@ class TensorflowView(abc.ABC):
 
     @abc.abstractmethod
     def result(self, position: int = 0) -> Shape:
-        """Of a result; None where it isn't known."""
+        """The shape of a result; None where it isn't known."""
 
     @property
     @abc.abstractmethod

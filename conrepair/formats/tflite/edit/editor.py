@@ -298,7 +298,7 @@ class TfliteEditor(Editor):
         outputs[first], outputs[second] = outputs[second], outputs[first]
 
     def exchange_inputs(self, one: int, two: int) -> None:
-        """Exchange who reads them."""
+        """Exchange the readers of two tensors."""
         first, second = self._file.graph.inputs[one], self._file.graph.inputs[two]
         readers = [*self._file.readers(first), *self._file.readers(second)]
         self._redirect(readers, {first: second, second: first})

@@ -95,7 +95,7 @@ class TfliteWriter(Writer[int]):
     }
 
     def __init__(self, file: EditedTfliteFile, label: str) -> None:
-        """Make one.
+        """Make an operator.
 
         Args:
             file: It gets the new tensors.

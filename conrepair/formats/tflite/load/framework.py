@@ -34,7 +34,7 @@ class TfliteRunnable(Runnable):
     """An interpreter; a symbolic batch is resized when the batch changes."""
 
     def __init__(self, model: Model, *, kernels: str = "delegate", threads: int | None = None) -> None:
-        """Load it.
+        """Load a model.
 
         Args:
             model: A file.

@@ -36,10 +36,7 @@ def outline(model: Model) -> Outline:
         "TensorFlow's own operators {} need the Flex delegate, which the interpreter here hasn't; convert with "
         "TFLite's operators alone (no SELECT_TF_OPS)"
     )
-    needs_kernel = (
-        "the custom operators {} have no kernel here: the application that the file is for brings them; convert "
-        "without allow_custom_ops"
-    )
+    needs_kernel = "the custom operators {} have kernels in their application only; convert without allow_custom_ops"
     return Outline(description, (*lacking(flex, needs_delegate), *lacking(own, needs_kernel)))
 
 

@@ -39,7 +39,7 @@ REDUCTIONS: Mapping[str, str] = _called({**ALONG_AXES, **{op: op for op in ALONG
 """Along axes that a constant holds."""
 
 POOLS: Mapping[str, str] = {"MAX_POOL_2D": "MaxPool", "AVERAGE_POOL_2D": "AveragePool"}
-"""Of windows."""
+"""Attributes of windows: strides, dilations, pads."""
 
 _ALIKE = ("Cast", "Gelu", "LeakyRelu", *SOFTMAX)
 NAMES: Mapping[str, str] = {

@@ -124,7 +124,7 @@ class _Writer:
         return self._written[tensor]
 
     def other_subgraphs(self) -> list[Any]:
-        """Those that control flow calls; a piece without it needs none."""
+        """Subgraphs that control flow calls; a segment without it needs none."""
         if not any(called_subgraphs(self._file.operators[index]) for index in self._piece.operators):
             return []
         others = [copy.copy(graph) for graph in self._file.model.subgraphs[1:]]

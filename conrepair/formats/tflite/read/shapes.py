@@ -39,7 +39,7 @@ OPAQUE = frozenset(
 
 @dataclass(frozen=True)
 class Probe:
-    """What the interpreter says.
+    """Shapes of tensors, by the interpreter.
 
     Attributes:
         shapes: Of each tensor, for this once; None for a tensor that wasn't computed.

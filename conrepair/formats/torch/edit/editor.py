@@ -245,7 +245,7 @@ class TorchEditor(Editor):
             self._reshaped = True
 
     def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
-        """What is known of each result is computed anew."""
+        """Shapes and types of each result are computed anew."""
         graph = self._program.graph
         held = [node for node in graph.nodes if node.op == "placeholder"]
         known = {node: node.meta["val"] for node in held}
@@ -267,7 +267,7 @@ class TorchEditor(Editor):
         self._reshaped = True
 
     def save(self, folder: Path, stem: str) -> Model:
-        """A state dict, or a .pt2."""
+        """Write a state dict, or a .pt2 file."""
         if self._model.factory is not None and not self._reshaped:
             return self._save_state(folder / f"{stem}.pt")
         path = folder / f"{stem}.pt2"

@@ -93,7 +93,7 @@ class TorchWriter(Writer[torch.fx.Node]):
     }
 
     def __init__(self, program: torch.export.ExportedProgram, source: torch.fx.Node, label: str) -> None:
-        """Make one.
+        """Make a node.
 
         Args:
             program: It gets the constants.

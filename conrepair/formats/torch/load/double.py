@@ -17,7 +17,7 @@ def products(
     arguments: Sequence[torch.Tensor],
     cotangents: Sequence[torch.Tensor | None],
 ) -> list[torch.Tensor | None]:
-    """Differentiate.
+    """Compute gradients in float64.
 
     Args:
         call: Gives outputs.
@@ -57,7 +57,7 @@ def arithmetic(*, double: bool) -> AbstractContextManager[Any]:
 
 
 class _InDouble(TorchDispatchMode):
-    """While it's entered, everything is widened.
+    """While it's entered, every tensor is widened to float64.
 
     `Module.double()` widens parameters and buffers. It leaves what a network makes in `forward` (a mask by `full`,
     an activation by `to(float32)`), and operators that are given both types may compute anything: attention of

@@ -131,7 +131,7 @@ class TorchRunnable(Runnable):
             buffer.copy_(self._fresh[name])
 
     def _buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Those that hold a state."""
+        """Buffers that hold a state."""
         held = dict(self.module.named_buffers()) if self.states else {}
         yield from ((name, held[f"program.{name}"]) for name in self.states if f"program.{name}" in held)
 
@@ -142,7 +142,7 @@ class TorchRunnable(Runnable):
         return {spec.name: array_from_tensor(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
 
     def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
-        """By autograd."""
+        """Compute gradients, by autograd."""
         with arithmetic(double=self._double):
             return self._differentiated(self.module, feeds, cotangents)
 

@@ -97,10 +97,7 @@ def outline(model: Model) -> Outline:
     if not calls:
         raise ValueError("there's no graph and no code in it")
     unknown = [name for name in calls if not _is_known(name)]
-    words = (
-        "the operators {} aren't PyTorch's: the library that registers them isn't imported here; export the model "
-        "without them"
-    )
+    words = "the operators {} aren't PyTorch's, and their library isn't here; export the model without them"
     kind = "TorchScript" if program is None else "exported PyTorch program"
     operators = (name.removeprefix("aten.") for name in calls)
     description = Description.counted(operators, weights, format=kind, inputs=(), outputs=())

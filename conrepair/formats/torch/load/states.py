@@ -25,7 +25,7 @@ def states_of(program: torch.export.ExportedProgram) -> tuple[str, ...]:
 
 
 def _written(node: torch.fx.Node) -> list[torch.fx.Node]:
-    """What a call writes into."""
+    """The tensors that a call writes into."""
     return [value for value, argument in _arguments(node) if argument.alias_info and argument.alias_info.is_write]
 
 

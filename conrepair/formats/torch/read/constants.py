@@ -25,7 +25,7 @@ class TorchConstants:
     """
 
     def __init__(self, program: Program, change: Callable[[Any], Any] = lambda value: value) -> None:
-        """Compute nothing yet.
+        """Begin without computed constants.
 
         Args:
             program: Whose.

@@ -69,12 +69,10 @@ class TorchNetwork(Network):
             raise
         # Constants are computed here by operators of any library.
         except Exception as error:
-            raise InferenceError(
-                f"a segment of the network can't be built: {type(error).__name__}: {error}"
-            ) from error
+            raise InferenceError(f"a segment can't be built: {type(error).__name__}: {error}") from error
 
     def second_opinion(self) -> TorchNetwork:
-        """In float64."""
+        """The network in float64."""
         return TorchNetwork(self._model, self._inputs, double=True)
 
     def with_weights(self, change: Callable[[Array], Array]) -> TorchNetwork:
@@ -100,7 +98,7 @@ class TorchSegment(Segment):
         fed: Collection[str],
         wanted: Sequence[str],
     ) -> None:
-        """Plan what to compute.
+        """Plan which nodes to compute.
 
         Args:
             tensors: Where each tensor comes from.
@@ -145,9 +143,7 @@ class TorchSegment(Segment):
                     results[name] = _own_array(value.clone(), storages)
         # Operators of any library run here.
         except Exception as error:
-            raise InferenceError(
-                f"running a segment of the network failed: {type(error).__name__}: {error}"
-            ) from error
+            raise InferenceError(f"running a segment failed: {type(error).__name__}: {error}") from error
         return {name: results[name] for name in self.wanted}
 
 

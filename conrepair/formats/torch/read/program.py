@@ -89,8 +89,7 @@ def _exported(model: Model, inputs: Sequence[TensorSpec]) -> torch.export.Export
         return exported
     if isinstance(module, torch.jit.ScriptModule):
         raise ModelLoadError(
-            f"{model.path} is TorchScript, which PyTorch can't export as a graph of operators. "
-            "It is analysed through ONNX instead."
+            f"{model.path} is TorchScript, which has no graph of operators. It is read by way of ONNX."
         )
     examples = tuple(torch.zeros(spec.shape, dtype=getattr(torch, spec.dtype)) for spec in inputs)
     try:
@@ -101,8 +100,7 @@ def _exported(model: Model, inputs: Sequence[TensorSpec]) -> torch.export.Export
     except Exception as error:
         reason = ["", *str(error).strip().splitlines()][-1][:400]
         raise ModelLoadError(
-            f"{model.path} can't be exported as a graph of operators: {type(error).__name__}: {reason}. "
-            "It is analysed through ONNX instead."
+            f"{model.path} can't be exported as a graph: {type(error).__name__}: {reason}. It is read by way of ONNX."
         ) from error
 
 

@@ -31,7 +31,7 @@ class RpcDevice:
 
     @property
     def address(self) -> str:
-        """Where the server or the tracker is."""
+        """The host and port of the server or the tracker."""
         return f"{self.host}:{self.port}"
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ _NOBODYS_KEY = b"client:conrepair-asks-whether-you-listen"
 
 @dataclass(frozen=True)
 class Server:
-    """A server that answered.
+    """A server that replied.
 
     Attributes:
         peer: Where it is.
@@ -91,8 +91,8 @@ def connected(device: RpcDevice, host: str, port: int) -> Iterator[socket.socket
     except OSError as error:
         reason = error.strerror or str(error)
         raise DeviceError(
-            f"{device}: nobody listens on {where} ({reason.lower()}). Start the {_started(device)} there, or correct "
-            "`host` and `port`."
+            f"{device}: no server at {where} ({reason.lower()}). Start the {_started(device)} there, "
+            "or correct `host` and `port`."
         ) from error
     with connection:
         yield connection

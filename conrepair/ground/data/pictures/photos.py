@@ -138,8 +138,7 @@ def _list_photos(folder: Path) -> list[str]:
     if not photos:
         raise DataError(
             f"There are no photos in {folder} or below it; found instead: {_summary(others)}. "
-            "Photos are recognised by their suffix, such as .jpg or .png, and hidden files are "
-            "skipped. Name a folder of photos."
+            "Name a folder of photos with suffixes such as .jpg or .png; hidden files are skipped."
         )
     return sorted(photos, key=_natural_key)
 
@@ -158,8 +157,7 @@ def _check_file(path: Path, name: str) -> None:
         what = kind_of_file(found.st_mode)
         if found.st_size > _LARGEST:
             raise DataError(
-                f"{in_utf8(name)} in the photo folder has {found.st_size:,} bytes, and {_LARGEST:,} are the most of "
-                "a photo. Remove it."
+                f"{in_utf8(name)} in the photo folder has {found.st_size:,} bytes (limit {_LARGEST:,}). Remove it."
             )
         if not what:
             return

@@ -60,8 +60,7 @@ def check_unpacked(whole: int, size: int, what: str) -> None:
     """
     if whole > (most := max(_LEAST_UNPACKED, _TIMES_UNPACKED * size)):
         raise ArchiveError(
-            f"{what} {whole / 2**30:.1f} GiB, and {most / 2**30:.1f} are the most for a file of "
-            f"{size / 2**20:.1f} MiB"
+            f"{what} {whole / 2**30:.1f} GiB (limit {most / 2**30:.1f}, for a file of {size / 2**20:.1f} MiB)"
         )
 
 
@@ -240,9 +239,7 @@ def _check_places(members: list[zipfile.ZipInfo], file: IO[bytes], listed_at: in
     expected = 0
     for info in sorted(members, key=lambda item: item.header_offset):
         if info.header_offset != expected:
-            raise ArchiveError(
-                "the zip file holds bytes before or between its members: another reader may see another file"
-            )
+            raise ArchiveError("the zip file holds bytes before or between its members: readers may see another file")
         file.seek(expected)
         mark, *_, name_size, extra_size = _HEADER.unpack(file.read(_HEADER.size))
         if mark != _FIRST:
@@ -252,7 +249,7 @@ def _check_places(members: list[zipfile.ZipInfo], file: IO[bytes], listed_at: in
             expected += _descriptor_size(info, file, expected)
     listing = sum(46 + len(info.orig_filename.encode()) + len(info.extra) + len(info.comment) for info in members)
     if expected != listed_at or listed_at + listing != ends:
-        raise ArchiveError("the zip file holds bytes behind its members: another reader may see another file")
+        raise ArchiveError("the zip file holds bytes behind its members: readers may see another file")
 
 
 def _descriptor_size(info: zipfile.ZipInfo, file: IO[bytes], place: int) -> int:

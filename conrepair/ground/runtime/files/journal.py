@@ -76,7 +76,7 @@ class Journal:
 
     @staticmethod
     def remove(folder: Path) -> None:
-        """Forget a journal."""
+        """Remove a journal's file."""
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -33,7 +33,7 @@ class NotOrdinaryError(UsageError, OSError):
         OSError.__init__(self, errno.EINVAL, what, str(path))
 
     def __str__(self) -> str:
-        """What a person is told."""
+        """The message of the error."""
         return f"{in_utf8(str(self.filename))} {self.strerror}"
 
 

@@ -107,7 +107,7 @@ class Output:
             object.__setattr__(self, "path", model_path(self.path))
 
     def check(self, *, force: bool = True, inputs: Iterable[str | Path] = ()) -> None:
-        """Make sure, before any work is done, that writing loses nothing of a person's.
+        """Make sure, before any work is done, that writing replaces no file of a user's own.
 
         Args:
             force: Whether an earlier one is replaced.
@@ -279,7 +279,7 @@ class Output:
         (scratch / LIST).replace(self._list)
 
     def _settle(self, scratch: Path) -> None:
-        """Put everything in its place."""
+        """Move all written files to their places."""
         new, name, known = scratch / NEW, self.path.name, self._known()
         root = new if self.beside else new / name
         made = Listing.of(self.by, root)

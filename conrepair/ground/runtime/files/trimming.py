@@ -15,7 +15,7 @@ _ENTRY = re.compile(r"[a-z_-]+-[0-9a-f]{40}")  # a folder that somebody names fo
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """One entry, as what it takes.
+    """An entry of the store, with its size.
 
     Attributes:
         folder: Where it is.
@@ -29,7 +29,7 @@ class StoredEntry:
 
     @property
     def kind(self) -> str:
-        """What was done."""
+        """The kind of the entry."""
         return self.folder.name.rpartition("-")[0]
 
 

@@ -90,7 +90,7 @@ class MadeEnvironment:
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The path of its Python interpreter."""
         return self.folder / "bin" / "python"
 
 
@@ -313,7 +313,7 @@ def _advice(command: list[str], words: str) -> str:
 
 
 def _check(wanted: Environment) -> None:
-    """Refuse at once what can't come to a good end."""
+    """Refuse at once an environment that this machine can't make."""
     if sys.version_info[:2] != PINNED_PYTHON:
         here, needed = ".".join(map(str, sys.version_info[:2])), ".".join(map(str, PINNED_PYTHON))
         raise ToolEnvironmentError(

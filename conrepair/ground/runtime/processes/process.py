@@ -99,7 +99,7 @@ class WorkerProcess:
 
     @property
     def active(self) -> bool:
-        """Whether it's there."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def call(self, request: Sequence[Any], timeout: float) -> concurrent.futures.Future[Any]:
@@ -126,7 +126,7 @@ class WorkerProcess:
         return future
 
     def end(self) -> None:
-        """End it, and all that it started."""
+        """End the process, and all that it started."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_SECONDS)
@@ -229,7 +229,7 @@ def checked_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _checked(answer: Any) -> tuple[str, dict[str, Any]]:
-    """An answer of the form that `run_job` gives it.
+    """A reply in the form that `run_job` gives it.
 
     Raises:
         ValueError: if it's of another.

@@ -265,8 +265,8 @@ class Workers:
     def __enter__(self) -> Workers:
         if not POSSIBLE:
             raise UsageError(
-                "this needs worker processes, which this system hasn't: run it on Linux or macOS. Verbs of two files "
-                "run in one process here."
+                "audits need worker processes: run them on Linux or macOS. Verbs of two files run in "
+                "one process here."
             )
         return self
 
@@ -499,8 +499,7 @@ def _crashed(job: Job, exit_code: int | None, between: str = "") -> Failure:
         message=f"the worker process died ({name})",
         last_words=words,
         explanation=(
-            "The worker process was killed, most likely because memory ran out. Close other programs, or "
-            "lower `workers` and `batch_size`."
+            "The worker process was killed, probably out of memory. Lower `workers` and `batch_size`."
             if killed
             else "Native code of the tool crashed the worker process; the audit went on without it. "
             "Report it to the tool's authors with the model of this step."

@@ -34,7 +34,7 @@ def begun(what: str) -> int:
 
 
 def ended(number: int) -> None:
-    """Say that it isn't being done any more."""
+    """Show that a task has ended."""
     _work.pop(number, None)
     _far.pop(number, None)
 
@@ -87,7 +87,7 @@ def told_in(folder: Path) -> str:
 
 @contextlib.contextmanager
 def at_work(what: str) -> Iterator[None]:
-    """Say what is being done in the block."""
+    """Show the task that is done in the block."""
     number = begun(what)
     try:
         yield

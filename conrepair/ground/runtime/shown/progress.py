@@ -79,7 +79,7 @@ class _NoBars:
         """A bar, of which `update` wants to know."""
 
     def update(self, *_: Any, **__: Any) -> None:
-        """How far a bar is."""
+        """The progress of a bar."""
 
 
 class ProgressDisplay:
@@ -212,7 +212,7 @@ class Stage:
 
     @property
     def standing(self) -> StageStanding:
-        """How far it is."""
+        """The progress of the bar."""
         over, did, todo = self.done >= self._total, self.done - self._before, self._total - self.done
         seconds = (self._ended if over and self._ended else time.monotonic()) - self._begun
         return StageStanding(self._name, self.done, self._total, seconds, seconds / did * todo if did else None)
@@ -229,7 +229,7 @@ class Stage:
             _LOG.info("%s: %d done%s", self._name, self.done, f", {detail}" if detail else "")
 
     def show(self, detail: str) -> None:
-        """Say what is being done, without counting."""
+        """Show a task without counting."""
         if self._name and detail != self._shown:
             self._shown = detail
             _LOG.info("%s: %s", self._name, detail)
@@ -237,4 +237,4 @@ class Stage:
 
 
 UNSHOWN = Stage(_NoBars(), None, lambda _: None, "", 0, 0)
-"""Of what nobody is shown."""
+"""Progress that nobody is shown."""

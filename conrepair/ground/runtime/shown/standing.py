@@ -44,7 +44,7 @@ class Machine:
 
     @property
     def done(self) -> int:
-        """How many it did."""
+        """The number of jobs that are done."""
         return sum(self.jobs.values())
 
 
@@ -115,7 +115,7 @@ def elsewhere() -> Elsewhere | None:
 
 
 def duration(seconds: float) -> str:
-    """As people say it, roughly.
+    """A time in words, roughly.
 
     Args:
         seconds: How many.

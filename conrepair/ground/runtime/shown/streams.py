@@ -56,10 +56,7 @@ class Streams:
         failure = None if self._output is None else self._output.failure
         if failure is None or failure.errno in _NOBODY_READS:
             return ""
-        return (
-            f"standard output can't be written ({failure.strerror}), so what was said there isn't whole. Send it to "
-            "another place."
-        )
+        return f"standard output can't be written ({failure.strerror}), so its end is missing. Redirect it elsewhere."
 
     @property
     def spoke(self) -> float:

@@ -32,7 +32,7 @@ class _Kind:
 
 
 class Timings:
-    """What was recorded.
+    """The times that were recorded.
 
     Attributes:
         kinds: By the name of the job, in the order in which they were first done.

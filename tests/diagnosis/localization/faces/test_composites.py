@@ -100,7 +100,7 @@ WRONG: dict[str, tuple[str, str, Kind, str, str]] = {
     ),
     "another epsilon": (
         "Add (v{n}, epsilon)", "Add (v{n}, other)", Kind.HYPERPARAMETERS, "add1",
-        "`add1` has 0.5, `norm1` of the original has epsilon 1e-05",
+        "`add1` has 0.5, `norm1` has epsilon 1e-05",
     ),
 }  # fmt: skip
 

@@ -82,7 +82,7 @@ def test_words_of_rules_and_of_those_that_are_alone() -> None:
     ("before", "by_rounding", "words"),
     [
         (Verdict.FAULTY, ("a", "b", "c", "d"), "rounding errors at `a`, `b`, `c` change the outputs as much"),
-        (Verdict.EQUIVALENT, (), "outputs of the first batch, whose layers were compared, are right"),
+        (Verdict.EQUIVALENT, (), "layers were compared on the first batch, whose outputs are right"),
         (Verdict.EQUIVALENT, ("a",), "rounding errors at `a` change the outputs as much"),
     ],
 )

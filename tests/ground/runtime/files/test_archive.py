@@ -149,7 +149,7 @@ def test_sizes_are_asked_before_anything_is_unpacked(monkeypatch: pytest.MonkeyP
         Archive(io.BytesIO(data)).read_text("a")
     monkeypatch.setattr("conrepair.ground.runtime.files.archive._LEAST_UNPACKED", 1 << 20)
     monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("it was unpacked"))
-    with pytest.raises(ArchiveError, match=r"unpacks to 0\.0 GiB, and 0\.0 are the most for a file of 0\.0 MiB"):
+    with pytest.raises(ArchiveError, match=r"unpacks to 0\.0 GiB \(limit 0\.0, for a file of 0\.0 MiB\)"):
         Archive(io.BytesIO(data))
 
 

@@ -50,10 +50,7 @@ def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str, s
         and common > 0
         and abs(common - epsilon) > 1e-2 * epsilon + 2 * rounding.min()
     ):
-        found = (
-            Kind.HYPERPARAMETERS,
-            f"epsilon of {{}} is {common:.3g} in the converted model, {epsilon:g} in the original",
-        )
+        found = Kind.HYPERPARAMETERS, f"epsilon of {{}} is {common:.3g}, in the original {epsilon:g}"
     elif np.allclose(factors, deviations, naming.ALMOST) and not np.allclose(deviations, 1.0, naming.ALMOST):
         found = Kind.PARAMETERS, "the variance of {} is used as a standard deviation"
     else:

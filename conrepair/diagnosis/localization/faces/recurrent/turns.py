@@ -186,7 +186,7 @@ def _lacking(way: _Way, usual: _Way, region: Region) -> Finding:
     layers = (way.begin.layer, way.end.layer)
     return Finding(
         Kind.GRAPH,
-        f"{words}: other iterations of the loop have it",
+        f"{words}: other iterations have it",
         region.source.layers,
         layers,
         f"missing {layers}",

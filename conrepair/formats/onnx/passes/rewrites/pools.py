@@ -44,7 +44,7 @@ def global_pool(model: onnx_ir.Model) -> None:
 
 
 def lp_pool(model: onnx_ir.Model) -> None:
-    """Replace in place; other orders are left alone."""
+    """Replace LpPool nodes in place; other orders are left alone."""
     for node in main_nodes(model, "LpPool"):
         source = node.inputs[0]
         if source is None or source.dtype != onnx_ir.DataType.FLOAT or attribute(node, "p", 2) != 2:
@@ -64,7 +64,7 @@ def lp_pool(model: onnx_ir.Model) -> None:
 
 
 def pool_padding(model: onnx_ir.Model) -> None:
-    """Replace in place; an AveragePool that doesn't count its padding is divided by how much it sees."""
+    """Replace nodes in place; an AveragePool that doesn't count its padding is divided by the number of elements."""
     for node in main_nodes(model, "MaxPool", "AveragePool"):
         pads = list(attribute(node, "pads", []))
         if not any(pads) or len(node.outputs) > 1 or attribute(node, "ceil_mode", 0):

@@ -62,7 +62,7 @@ class Template:
 
     @property
     def active(self) -> bool:
-        """Whether it's there."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def fork(self, program: str, descriptors: Sequence[int], environment: Mapping[str, str]) -> ForkedProcess:

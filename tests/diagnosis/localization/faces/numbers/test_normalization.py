@@ -52,7 +52,7 @@ def both(factor: Factor, folder: Path, epsilon: float = 1e-5) -> tuple[Step, Ste
 def test_another_epsilon(right: float, wrong: float, tmp_path: Path) -> None:
     ours, theirs = both(lambda scale, variance: scale / np.sqrt(variance + wrong), tmp_path, right)
     found = explain_folding(ours, theirs, "weight")
-    rule = f"epsilon of BatchNormalization is {wrong:.3g} in the converted model, {right:g} in the original"
+    rule = f"epsilon of BatchNormalization is {wrong:.3g}, in the original {right:g}"
     assert found == (Kind.HYPERPARAMETERS, rule.replace("BatchNormalization", "`norm`"), rule)
     assert explain_folding(ours, theirs, "bias") == found
 
@@ -63,7 +63,7 @@ def test_another_epsilon_beside_variances_that_hide_it(tmp_path: Path, monkeypat
     ours, theirs = both(lambda scale, variance: scale / np.sqrt(variance + 1e-3), tmp_path)
     found = explain_folding(ours, theirs, "weight")
     assert found is not None
-    assert found[2] == "epsilon of BatchNormalization is 0.001 in the converted model, 1e-05 in the original"
+    assert found[2] == "epsilon of BatchNormalization is 0.001, in the original 1e-05"
 
 
 def test_variances_of_one_are_not_taken_for_deviations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_product_and_a_sum_stand_for_a_normalization(wrong: float, product_fir
             assert compare_parameters(ours.parameters[role], theirs.parameters[role]) is None
     else:
         assert found is not None
-        assert found[1] == "epsilon of `norm` is 0.001 in the converted model, 1e-05 in the original"
+        assert found[1] == "epsilon of `norm` is 0.001, in the original 1e-05"
 
 
 def test_a_product_and_a_sum_along_other_axes_are_two_steps(tmp_path: Path) -> None:
