@@ -130,7 +130,7 @@ def test_a_test_case_for_each_target_and_place() -> None:
     failure = found["wrong"].find("failure")
     assert failure is not None
     assert failure.get("type") == "hyperparameters"
-    assert "faulty at layer_1: pads [0, 0, 1, 1] in the target" in failure.get("message", "")
+    assert "faulty at layer_1: pads [0, 0, 1, 1] in the converted model" in failure.get("message", "")
     assert "at layer_1" in str(failure.text)
     error = found["refused"].find("error")
     assert error is not None

@@ -140,7 +140,7 @@ def test_one_model_alone_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_target_for_pictures_of_another_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     right, wrong = (exported("tflite", (size, size), tmp_path / str(size)).path for size in (24, 12))
     assert main(["localize", right, wrong, "-o", str(tmp_path / "located"), "-q"]) == 1
-    assert "declared with other sizes" in capsys.readouterr().out
+    assert "declared with another shape" in capsys.readouterr().out
     assert main(["repair", right, wrong, "-o", str(tmp_path / "out"), "-q", "--advice", "0"]) == 0
     shown = capsys.readouterr().out
     assert "repaired: 1 fault found, 0 left" in shown
