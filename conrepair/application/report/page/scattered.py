@@ -24,10 +24,11 @@ def scatter_words(scatter: Scatter) -> str:
     if math.isnan(scatter.correlation):
         return f"All values of a model are equal here, so that no line can be fitted; {same}."
     spread = (scatter.source[-1] - scatter.source[0]) / 2
-    shifted = abs(scatter.offset) > _APART * spread
-    offset = f" {'-' if scatter.offset < 0 else '+'} {number(abs(scatter.offset))}" if shifted else ""
+    beside = abs(scatter.offset) / spread if spread else math.inf
+    offset = f" {'-' if scatter.offset < 0 else '+'} {number(abs(scatter.offset))}" if beside > _APART else ""
+    loose = math.sqrt(max(1 - scatter.correlation**2, 0.0))  # an offset within what points lie off their line is none
     line = f"fitted line: converted = {telling(scatter.factor, digits=4)} x original{offset}"
-    return f"{_seen(scatter, shifted)} The {line}; correlation {telling(scatter.correlation)}; {same}."
+    return f"{_seen(scatter, beside > max(_APART, loose))} The {line}; correlation {telling(scatter.correlation)}; {same}."
 
 
 def _seen(scatter: Scatter, shifted: bool) -> str:

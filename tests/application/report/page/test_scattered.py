@@ -22,6 +22,7 @@ SHUFFLED = np.random.default_rng(1).permutation(DRAWN)
             "all values are 1.125 times as large, a factor",
             "1.125 x original; correlation 1; 0.050 % of",
         ),
+        (1.125 * DRAWN + 0.02 * SHUFFLED + 0.01, "1.125 times as large, a factor", "x original + 0.0"),
         (DRAWN + 0.25, "all values are off by 0.25, an offset", "1 x original + 0.25; correlation 1; none of"),
         (2 * DRAWN - 3, "a factor and an offset", "2 x original - 3;"),
         (-DRAWN, "a falling line: the sign is another", "-1 x original;"),

@@ -4,11 +4,12 @@ const SIDE = 260, EDGE = 46;
 
 function scatterOf(kept) {
   const { source, target, factor, offset } = kept.scatter, all = [...source, ...target];
-  const [low, high] = [Math.min(...all), Math.max(...all)], span = high - low || 1;
+  const worst = kept.worst.map((item) => [numeric(item.source), numeric(item.target)]).filter((pair) => pair.every(Number.isFinite));
+  const ends = [Math.min(...all), Math.max(...all)], room = (ends[1] - ends[0]) / 2; // far ones stand at the edge
+  const low = Math.max(Math.min(ends[0], ...worst.flat()), ends[0] - room), high = Math.min(Math.max(ends[1], ...worst.flat()), ends[1] + room), span = high - low || 1;
   const x = (value) => EDGE + 6 + ((value - low) / span) * (SIDE - 12), y = (value) => 6 + ((high - value) / span) * (SIDE - 12);
   const points = source.map((value, place) => drawn("circle", { cx: x(value).toFixed(1), cy: y(target[place]).toFixed(1), r: 2.2 }));
   const inside = (value) => Math.min(Math.max(value, low), high);
-  const worst = kept.worst.map((item) => [numeric(item.source), numeric(item.target)]).filter((pair) => pair.every(Number.isFinite));
   const rings = worst.map(([one, two]) => drawn("circle", { class: "worst", cx: x(inside(one)).toFixed(1), cy: y(inside(two)).toFixed(1), r: 4 }));
   const text = (words, more) => drawn("text", more, words);
   const svg = drawn("svg", { class: "scatter", width: SIDE + EDGE + 6, height: SIDE + 36, viewBox: `0 0 ${SIDE + EDGE + 6} ${SIDE + 36}`, role: "img", "aria-label": `Original against converted values: ${kept.scatter_words}` },
