@@ -28,7 +28,8 @@ def scatter_words(scatter: Scatter) -> str:
     offset = f" {'-' if scatter.offset < 0 else '+'} {number(abs(scatter.offset))}" if beside > _APART else ""
     loose = math.sqrt(max(1 - scatter.correlation**2, 0.0))  # an offset within what points lie off their line is none
     line = f"fitted line: converted = {telling(scatter.factor, digits=4)} x original{offset}"
-    return f"{_seen(scatter, beside > max(_APART, loose))} The {line}; correlation {telling(scatter.correlation)}; {same}."
+    seen = _seen(scatter, beside > max(_APART, loose))
+    return f"{seen} The {line}; correlation {telling(scatter.correlation)}; {same}."
 
 
 def _seen(scatter: Scatter, shifted: bool) -> str:
