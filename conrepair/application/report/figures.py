@@ -62,7 +62,6 @@ class Figures:
         accuracy: Labelled samples whose predictions are right.
         times: Per sample.
         milliseconds: Their median.
-        guilty: Pairs of tensors where an error comes in, of those that were compared.
     """
 
     answers: Share | None = None
@@ -74,7 +73,6 @@ class Figures:
     accuracy: Share | None = None
     times: TimeStatistics | None = None
     milliseconds: Milliseconds | None = None
-    guilty: Share | None = None
 
     def told(self, words: str) -> str:
         """Words with figures in them, as `{error:.1e}`; "" where one of these wasn't measured."""

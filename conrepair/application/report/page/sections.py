@@ -19,6 +19,7 @@ from conrepair.application.report.result import AuditResult, Problem, Row
 from conrepair.application.report.row_paths import RowFolders
 from conrepair.application.report.summary import row_notes
 from conrepair.application.report.told import (
+    OF_FILES,
     name_of,
     output_table,
     target_rows,
@@ -123,7 +124,9 @@ def _section(
 
 
 def _title(row: Row, result: AuditResult) -> str:
-    return f"{name_of(row, result).replace('+', ' > ')} on {row.backend}"
+    name = name_of(row, result).replace("+", " > ")
+    alone = result.kind in OF_FILES and len(target_rows(result)) == 1
+    return f"{name}: outputs, layers, inputs" if alone else f"{name} on {row.backend}"
 
 
 def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:
