@@ -83,11 +83,12 @@ def differing(verdict: Verdict, files: Sequence[str | Path], more: Sequence[str]
     return (layers,) if recorded else (layers, pair_step("repair", files, "fixes the file", *more))
 
 
-def fed(command: str) -> list[str]:
+def fed(command: str, *, but: str = "") -> list[str]:
     """The options of a command that say what models are fed, for another command.
 
     Args:
         command: As it was typed.
+        but: One that isn't wanted.
     """
     try:
         words, found = shlex.split(command), list[str]()
@@ -95,7 +96,7 @@ def fed(command: str) -> list[str]:
         return []
     for place, word in enumerate(words):
         flag, equals, _ = word.partition("=")
-        if flag in _FED:
+        if flag in _FED and flag != but:
             found += [word] if equals else words[place : place + 2]
     return [*found, *(["--trust"] if "--trust" in words else [])]
 
@@ -118,7 +119,7 @@ def _of_pair(row: Row, result: AuditResult) -> tuple[Step, ...]:
     if (problem := row.problem or row.localized.problem or row.repaired.problem) is not None:
         return (Step(shortened(problem.explanation or problem.message, _WORDS)),)
     if result.kind == "repair" and row.repaired.result is not None:
-        return _after_repair(row, result, files, more)
+        return _after_repair(row, result, files)
     if result.kind != "compare":
         return _of_layers(row, result, files, more)
     data = result.config.get("data") is not None
@@ -151,24 +152,20 @@ def _of_layers(row: Row, result: AuditResult, files: Sequence[str], more: Sequen
     return () if found is None else (Step(verdict_advice(found, about_step(row, result, row.localized.explaining))),)
 
 
-def _after_repair(row: Row, result: AuditResult, files: Sequence[str], more: list[str]) -> tuple[Step, ...]:
+def _after_repair(row: Row, result: AuditResult, files: Sequence[str]) -> tuple[Step, ...]:
     done, build = row.repaired.result, row.ran.build is not None
     if done is None or not done.before.faults or done.interrupted or not (done.in_time or done.mended):
         return ()
-    model = [files[0], files[1] if done.model is None else done.model.path]
+    model, seed = [files[0], files[1] if done.model is None else done.model.path], result.config.get("seed")
+    drawn = done.mended and result.config.get("data") is None and isinstance(seed, int)
+    more = fed(result.command, but="--seed" if drawn else "")
     if done.recipe is not None:
-        more = [*more, "--target-recipe", typed(result.folder / RECIPE)]
+        more += ["--target-recipe", typed(result.folder / RECIPE)]
     if not done.mended:
         return (pair_step("localize", model, "names the faults that are left", *more),)
-    where, seed = "the same data", result.config.get("seed")
-    if result.config.get("data") is None and isinstance(seed, int):
-        where, more = "other inputs", [*_unseeded(more), "--seed", str(seed + 1)]
-    return (pair_step("localize" if build else "compare", model, f"compares both on {where}", *more),)
-
-
-def _unseeded(more: Sequence[str]) -> list[str]:
-    place = more.index("--seed") if "--seed" in more else len(more)
-    return [*more[:place], *more[place + 2 :]]
+    more += ["--seed", str(seed + 1)] if drawn and seed is not None else []
+    why = f"compares both on {'other inputs' if drawn else 'the same data'}"
+    return (pair_step("localize" if build else "compare", model, why, *more),)
 
 
 def _of_target(row: Row, result: AuditResult) -> tuple[Step, ...]:

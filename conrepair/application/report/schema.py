@@ -43,6 +43,7 @@ class _OfValues(GenerateJsonSchema):
         return found | {"description": summary, "required": list(properties), "additionalProperties": False}
 
 
+_STEP = {"properties": {key: {"type": "string"} for key in ("command", "why")}, "required": ["command", "why"]}
 _OF_FUZZ = {"schema_version": {"const": FUZZ_VERSION, "description": "Of this form."}}
 _DOCUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "finding": (Finding, _OF_FUZZ),
@@ -64,12 +65,7 @@ _DOCUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
             "next": {
                 "type": "array",
                 "description": 'What to do, in order: a command, or "" where none does it, and why.',
-                "items": {
-                    "type": "object",
-                    "properties": {"command": {"type": "string"}, "why": {"type": "string"}},
-                    "required": ["command", "why"],
-                    "additionalProperties": False,
-                },
+                "items": {"type": "object", "additionalProperties": False, **_STEP},
             },
         },
     ),

@@ -107,6 +107,10 @@ def test_what_is_new_fails(capsys: pytest.CaptureFixture[str]) -> None:
         ({"differing": [0, 32]}, 0),
         ({"backend": "onnxruntime"}, 1),
         ({"conversion": "onnx2torch"}, 1),
+        ({"differing": [0, 0]}, 0),
+        ({"differing": [5, 3]}, 2),
+        ({"differing": [-1, 3]}, 2),
+        ({"error": "nan"}, 0),
     ],
 )
 def test_an_entry(entry: dict[str, Any], code: int) -> None:

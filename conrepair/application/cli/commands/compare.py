@@ -23,9 +23,8 @@ def compare(options: argparse.Namespace) -> int:
     output = None if options.output is None else Path(options.output).absolute()
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         found = compare_pair(pair, session, folder=output)
-        found = dataclasses.replace(
-            found, run=held_against(found.run, options.baseline, update=options.update_baseline)
-        )
+        run = held_against(found.run, options.baseline, update=options.update_baseline)
+        found = dataclasses.replace(found, run=run)
         if output is not None:
             write_audit(found.run, session.store.root)
         tell(found.run, options.format, output and found.run.folder)

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.text import Text
 
 from conrepair.application.report.again.run import Thresholds, judged_again, missing_of
+from conrepair.application.report.changes.baseline import held_against
 from conrepair.application.report.console import print_result
 from conrepair.application.report.encode import encode
 from conrepair.application.report.folder import check_folder, pages_of, run_output, write_folder
@@ -51,10 +52,7 @@ def report(options: argparse.Namespace) -> int:
     output = None if options.output is None else Path(options.output).absolute()
     readable = Readable(saved=True, photos=() if options.data is None else (Path(options.data).absolute(),))
     as_json = options.format == "json"
-    if options.baseline is not None or options.update_baseline:
-        from conrepair.application.report.changes.baseline import held_against
-
-        runs[-1] = held_against(runs[-1], options.baseline, update=options.update_baseline)
+    runs[-1] = held_against(runs[-1], options.baseline, update=options.update_baseline)
     if len(runs) == _MOST:
         return _compare(runs[0], runs[1], output, as_json=as_json)
     return _again(runs[0], output, readable, as_json=as_json)

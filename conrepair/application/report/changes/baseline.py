@@ -21,6 +21,12 @@ _AT = " at "
 _SAID = ("known: ", "new: ", "no longer there: ", "worse: ")
 
 
+def _share(value: list[int] | None) -> list[int] | None:
+    if value is not None and not 0 <= value[0] <= value[1]:
+        raise ValueError("it's how many differ, and of how many")
+    return value
+
+
 class KnownTarget(Known):
     """A target that differs.
 
@@ -40,7 +46,9 @@ class KnownTarget(Known):
     backend: str = ""
     verdict: Annotated[Verdict | None, pydantic.Field(strict=False)] = None
     faults: list[str] | None = None
-    differing: Annotated[list[int] | None, pydantic.Field(min_length=2, max_length=2)] = None
+    differing: Annotated[
+        list[int] | None, pydantic.Field(min_length=2, max_length=2), pydantic.AfterValidator(_share)
+    ] = None
     error: _Number = None
     floor: _Number = None
 

@@ -86,9 +86,7 @@ def github_lines(result: AuditResult) -> list[str]:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    for letter in f"%\r\n{more}":
-        text = text.replace(letter, f"%{ord(letter):02X}")
-    return printable(text)
+    return printable(text.translate({ord(letter): f"%{ord(letter):02X}" for letter in f"%\r\n{more}"}))
 
 
 def _results(target: Told) -> Iterator[dict[str, Any]]:
