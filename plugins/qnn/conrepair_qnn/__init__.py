@@ -103,6 +103,10 @@ class Qnn(Backend):
         """Half precision, which processors have; without it their simulator computes in float32."""
         return "float16" if options.get("fp16", True) else "float32"
 
+    def environment(self, options: Mapping[str, Any]) -> Mapping[str, str]:
+        """A process for each arithmetic: what prepared one model in half precision does so with all that follow."""
+        return {"CONREPAIR_PLUGIN_QNN": self.arithmetic(options)}
+
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Prepare a model."""
         return Prepared(model, options)

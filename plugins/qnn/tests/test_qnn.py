@@ -13,6 +13,10 @@ import conrepair
 pytest.importorskip("onnxruntime_qnn", reason="ONNX Runtime's QNN isn't installed: pip install onnxruntime-qnn")
 pytest.importorskip("conrepair_qnn", reason="the plug-in isn't installed: pip install plugins/qnn")
 
+pytestmark = (
+    pytest.mark.workers
+)  # what prepared a model in half precision does so with all that follow in its process
+
 
 def _net(path: Path, factor: float = 1.0) -> Path:
     numbers = ", ".join(f"{factor * (place * 7919 % 23 - 11) / 12:.4f}" for place in range(72))

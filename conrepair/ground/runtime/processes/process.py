@@ -33,7 +33,7 @@ _MAIN = (
 _OWN_FOLDERS = ("TMPDIR", "POCL_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 _SETTABLE = re.compile(
     r"(XLA|TF_XLA)_FLAGS|TF_ENABLE_ONEDNN_OPTS|ATEN_CPU_CAPABILITY|ONEDNN_MAX_CPU_ISA|TORCHINDUCTOR_[A-Z0-9_]+"
-    r"|(OMP|MKL|OPENBLAS)_NUM_THREADS"
+    r"|(OMP|MKL|OPENBLAS)_NUM_THREADS|CONREPAIR_PLUGIN_[A-Z0-9_]+"
 )  # none of these names a program or a library to load
 ALONE = {"OPENBLAS_NUM_THREADS": "1"}  # more spin while runtimes compute, and double the time of a localization
 _START_SECONDS = 120.0
