@@ -167,11 +167,11 @@ def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
 def _about_plugin(plugin: Plugin) -> DoctorLine:
     """Whether a plug-in can be imported, is what its group takes, and has what it needs."""
     what, detail = f"plug-in {plugin.group}: {plugin.name}", f"{plugin.package} {plugin.version}: {plugin.value}"
-    registries = {item.group: item for item in (FORMATS, BACKENDS, CONVERTERS, DIAGNOSES, VERBS, PARTS, *REGISTERED)}
-    registry: Registry[Any] | None = registries.get(plugin.group)
+    known: tuple[Registry[Any], ...] = (FORMATS, BACKENDS, CONVERTERS, DIAGNOSES, VERBS, PARTS, *REGISTERED)
+    registry = next((item for item in known if item.group == plugin.group), None)
     if registry is None:
-        known = ", ".join(registries)
-        return DoctorLine(what, _FAILS, detail, f"there's no group {GROUP}{plugin.group}; there are {known}")
+        groups = ", ".join(item.group for item in known)
+        return DoctorLine(what, _FAILS, detail, f"there's no group {GROUP}{plugin.group}; there are {groups}")
     if problem := registry.problem(plugin):
         return DoctorLine(what, _FAILS, detail, problem)
     lacks = getattr(registry[plugin.name], "lacks", str)()
