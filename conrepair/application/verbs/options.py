@@ -301,11 +301,9 @@ class Localize(Layers):
 
     samples: int | None = samples(32, ", fewer for models above 500 MB")
     between: Sequence[Any] = option(
-        "Models on the way from the original to the converted model, in order.",
+        "Models on the way from the original to the converted model, in order: tells which step brought a fault in.",
         Value(arguments.MODELS, metavar="FILE", many=True),
         flag="--intermediate",
-        typed="A model on the way from ORIGINAL to CONVERTED, to tell which step brought a fault in. Repeat it for "
-        "several, in order.",
         default=(),
     )
     suspicious: bool = option(
