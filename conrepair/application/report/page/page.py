@@ -101,7 +101,8 @@ def notebook_html(result: AuditResult) -> str:
     """
     told = overview(result)
     unlinked = tuple(dataclasses.replace(item, anchor="") for item in told.guilty)  # what they lead to isn't here
-    told = dataclasses.replace(told, guilty=unlinked)
+    repairs = tuple(dataclasses.replace(item, files=()) for item in told.repairs)
+    told = dataclasses.replace(told, guilty=unlinked, repairs=repairs)
     return rendered(
         "notebook.html",
         overview=told,

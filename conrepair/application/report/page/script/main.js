@@ -35,7 +35,7 @@ function layerTable(place, layers, choose) {
   const table = element("table", { class: "sortable" }, element("thead", {}, head), element("tbody", {}, ...rows));
   sortable(table);
   place.append(
-    element("p", { class: "on-paper" }, "Only layers at fault and the chosen one are printed; layers.csv beside the page has all."),
+    element("p", { class: "on-paper" }, "Only layers at fault and the chosen one are printed."),
     element("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Layers" }, table));
 }
 
