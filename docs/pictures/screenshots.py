@@ -38,7 +38,8 @@ def main() -> None:
             _conrepair(folder, *words)
         _draw_readme(folder)
         _take(browser, folder / "localize" / "report.html", "report-first-screen", "")
-        _take(browser, folder / "localize" / "report.html", "report-layers", ".localization", height=1500)
+        _take(browser, folder / "localize" / "report.html", "report-layers", ".localization", most=1250)
+        _take(browser, folder / "localize" / "report.html", "report-graph", ".graph")
         _take(browser, folder / "repair" / "report.html", "report-repair", "", scheme="dark")
     if options.audit is not None:
         with chromium() as browser:
@@ -61,12 +62,11 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def _take(
-    browser: Any, page: Path, name: str, selector: str, *, scheme: Any = "light", height: int = _HEIGHT
-) -> None:
-    with opened(browser, page, scheme=scheme, size=(_WIDTH, height)) as seen:
-        place = seen.page.locator(selector).first if selector else seen.page
-        place.screenshot(path=_FOLDER / f"{name}.png")
+def _take(browser: Any, page: Path, name: str, selector: str, *, scheme: Any = "light", most: int = 0) -> None:
+    with opened(browser, page, scheme=scheme, size=(_WIDTH, _HEIGHT)) as seen:
+        box = seen.page.locator(selector).first.bounding_box() if selector else None
+        clip = None if box is None else {**box, "height": min(box["height"], most or box["height"])}
+        seen.page.screenshot(path=_FOLDER / f"{name}.png", clip=clip, full_page=clip is not None)
 
 
 if __name__ == "__main__":
