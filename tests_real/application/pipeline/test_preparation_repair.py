@@ -191,7 +191,7 @@ def test_advice_on_an_operator_in_front_names_it(room: Path, capsys: pytest.Capt
     assert "1. preprocessing at" in shown
     (fault,) = localization_in(room / "located")["faults"]
     assert not fault["at_input"]
-    assert f"next: Look at `{fault['target_layers'][0]}` in target.onnx: source.onnx does nothing like it" in shown
+    assert f"next: Check `{fault['target_layers'][0]}` in target.onnx: source.onnx does nothing like it" in shown
     photos = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", "keras:tf"]
     assert main(["localize", files[0], files[0], *files[2:], *photos]) == 1
     shown = " ".join(capsys.readouterr().out.split())
