@@ -195,4 +195,4 @@ def test_advice_on_an_operator_in_front_names_it(room: Path, capsys: pytest.Capt
     photos = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", "keras:tf"]
     assert main(["localize", files[0], files[0], *files[2:], *photos]) == 1
     shown = " ".join(capsys.readouterr().out.split())
-    assert "next: Prepare the inputs of source.onnx as the source's are" in shown
+    assert "next: Preprocess inputs for source.onnx as for source.onnx" in shown

@@ -69,7 +69,7 @@ def test_what_is_done_to_a_mask_is_no_preparation_of_inputs(found: Any) -> None:
     fault = found(more="weak = Mul (low, less)", bias="weak", less=1e-4)
     assert fault.kind is Kind.GRAPH
     assert fault.target_layers[0] == "weak"
-    assert "Prepare the inputs" not in fault_advice(fault, None)
+    assert "Preprocess inputs" not in fault_advice(fault, None)
 
 
 def test_a_lone_number_is_no_weight(found: Any) -> None:
