@@ -10,7 +10,7 @@ import importlib.metadata
 import importlib.util
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import conrepair
@@ -67,16 +67,16 @@ def code_fingerprint(kind: str = "") -> str:
     return hashlib.sha256(f"{code} {sorted(library_versions().items())}".encode()).hexdigest()
 
 
-def plugin_code(names: Collection[str]) -> str:
-    """Hash of the plug-ins that have one of some names: their code, and the versions of what they require.
+def plugin_code(words: str) -> str:
+    """Hash of the plug-ins that a job names: their code, and the versions of what they require.
 
     Args:
-        names: Of what a job is, needs, and is told.
+        words: What a job is, needs, and is told, as JSON.
 
     Returns:
         "" where there's none.
     """
-    wanted = [item for item in plugins() if item.name in names]
+    wanted = [item for item in plugins() if f'"{item.name}"' in words]
     found = {(re.split("[.:]", item.value)[0], item.package) for item in wanted}
     return hash_of({module: _plugin(module, package).encode() for module, package in found}) if found else ""
 

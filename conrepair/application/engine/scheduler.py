@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -192,7 +192,7 @@ class Scheduler:
         except ConrepairError as error:
             return refused(error)
         known = json.loads(json.dumps(payload), object_hook=_without_path)
-        others = plugin_code({task.kind, *task.needs, *_texts(known)})
+        others = plugin_code(json.dumps([task.kind, *task.needs, known]))
         return payload, job_key(task.kind, known, code_fingerprint(task.kind) + others)
 
     def _stopped_key(self, task: Task, key: str) -> str:
@@ -283,14 +283,6 @@ def _reach(task: Task) -> str:
 def _is_interrupted(value: Any) -> bool:
     """Whether a job ended early, with what it had."""
     return isinstance(value, Mapping) and bool(value.get("interrupted"))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _texts(item)
 
 
 def _without_path(value: dict[str, Any]) -> dict[str, Any]:

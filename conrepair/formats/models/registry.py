@@ -21,9 +21,10 @@ def framework(name: str) -> Format:
         recorded: Any = importlib.import_module("conrepair.formats.models.recorded")
         found: Format = recorded.FRAMEWORK
         return found
-    if name not in FORMATS:
-        raise ValueError(f"unknown framework {name!r}; known: {', '.join(FORMATS)}")
-    return FORMATS[name]
+    try:
+        return FORMATS[name]
+    except KeyError:
+        raise ValueError(f"unknown framework {name!r}; known: {', '.join(FORMATS)}") from None
 
 
 def describe(model: Model) -> Description:
