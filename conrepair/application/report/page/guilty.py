@@ -9,7 +9,7 @@ from itertools import islice
 from conrepair.application.report.localization.advice import about_step, fault_advice, names_of_fault
 from conrepair.application.report.page.rendering import anchor_of, in_order, section_of
 from conrepair.application.report.result import AuditResult, Row
-from conrepair.application.report.told import Finding, findings_of, name_of
+from conrepair.application.report.told import Finding, findings_of
 from conrepair.diagnosis.localization.result import LayerRow, Localization
 from conrepair.ground.runtime.words import shortened
 
@@ -26,7 +26,6 @@ class GuiltyLayer:
         title: The whole name.
         finding: What is wrong.
         advice: Where to look; "" where nothing is known.
-        model: Whose it is; "" where there's only one.
         anchor: Of the layer's place on the page; "" where it has none.
     """
 
@@ -34,29 +33,24 @@ class GuiltyLayer:
     title: str
     finding: Finding
     advice: str
-    model: str
     anchor: str
 
 
-def guilty_of(rows: Sequence[Row], result: AuditResult) -> tuple[tuple[GuiltyLayer, ...], int]:
-    """The first faults of some targets, and how many there are besides.
+def guilty_of(row: Row, result: AuditResult) -> tuple[tuple[GuiltyLayer, ...], int]:
+    """The first faults of a target, and how many there are besides.
 
     Args:
-        rows: Of the run.
+        row: Of the run.
         result: The run.
     """
-    listed: list[GuiltyLayer] = []
-    count = 0
-    for row in rows:
-        found = row.localized.result
-        if found is not None:
-            count += len(found.rules) + len(found.alone)
-            model = "" if len(rows) == 1 else name_of(row, result)
-            listed += islice(_of_row(row, result, found, model), _MOST - len(listed))
-    return tuple(listed), count - len(listed)
+    found = row.localized.result
+    if found is None:
+        return (), 0
+    listed = tuple(islice(_of_row(row, result, found), _MOST))
+    return listed, len(found.rules) + len(found.alone) - len(listed)
 
 
-def _of_row(row: Row, result: AuditResult, found: Localization, model: str) -> Iterator[GuiltyLayer]:
+def _of_row(row: Row, result: AuditResult, found: Localization) -> Iterator[GuiltyLayer]:
     about, layers = about_step(row, result, row.localized.explaining), in_order(found)
     for finding in findings_of(found):
         fault, title = finding.fault, ", ".join(finding.layers)
@@ -65,7 +59,7 @@ def _of_row(row: Row, result: AuditResult, found: Localization, model: str) -> I
             title, advice = fault.places[0], fault_advice(fault, about)
             layer = shortened(names_of_fault(fault).get(title, title), _NAME)
         anchor = anchor_of(section_of(row, result), _place(finding, layers))
-        yield GuiltyLayer(layer=layer, title=title, finding=finding, advice=advice, model=model, anchor=anchor)
+        yield GuiltyLayer(layer=layer, title=title, finding=finding, advice=advice, anchor=anchor)
 
 
 def _place(finding: Finding, layers: Sequence[LayerRow]) -> int | None:

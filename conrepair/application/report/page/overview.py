@@ -113,7 +113,7 @@ def overview(result: AuditResult) -> Overview:
     if len(targets) != 1:
         rows = [row for row in rows if not result.is_on_the_way(row)]
         return _of_several(rows, result)  # what is at fault stands by its causes, which several targets share
-    guilty, more = guilty_of(rows, result)
+    guilty, more = guilty_of(rows[0], result)
     return replace(_of_one(rows[0], result), guilty=guilty, more=more, repairs=_repairs(rows, result.folder))
 
 
