@@ -62,7 +62,7 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     several = len({row.backend for row in result.rows}) > 1
     shown_rows = result.rows[:_ROWS]
-    told = list(map(_cells, shown_rows))
+    told = [_cells(row, on_the_way=result.is_on_the_way(row)) for row in shown_rows]
     columns = [
         column
         for column in _COLUMNS
@@ -149,7 +149,7 @@ _COLUMNS = (
 )
 
 
-def _cells(row: Row) -> dict[str, RenderableType]:
+def _cells(row: Row, *, on_the_way: bool) -> dict[str, RenderableType]:
     measured = figures_of(row.comparison, row.ran)
     figures: dict[str, RenderableType] = {column.title: measured.told(column.figures) for column in _COLUMNS}
     return figures | {
@@ -157,7 +157,7 @@ def _cells(row: Row) -> dict[str, RenderableType]:
         "conversion": row.conversion.replace("+", " > "),
         "run by": row.backend,
         "precision": row.ran.intent.text if row.ran.intent else "",
-        "verdict": _verdict(row),
+        "verdict": Text(f"{row.verdict}, on the way", style="dim") if on_the_way else _verdict(row),
     }
 
 

@@ -118,6 +118,7 @@ def test_a_step_on_the_way_to_repaired_targets_is_none_of_its_own() -> None:
     run = dataclasses.replace(localizations.run_of(localizations.made(1), ABOUT), kind="audit", rows=(way, final))
     assert [names(cause) for cause in causes([way, final])] == [["net/exporter > importer"]]
     assert (run.exit_code_of(way), run.exit_code) == (0, 0)
+    assert "faulty, on the way" in summary_text(run)
     left = dataclasses.replace(run, rows=(way, final, target("net", conversion="exporter+other")))
     assert (left.exit_code_of(way), left.exit_code) == (1, 1)
     unrepaired = dataclasses.replace(final, verdict=Verdict.NOISE, repaired=RepairedTarget())
