@@ -25,6 +25,7 @@ _ENDS = re.compile(r"(?<=[^.\d])\. |; |: relative error")
 _UNSEEN = (
     "Layers weren't compared: switch `localize` of `stages` on in the configuration, or run `conrepair localize`."
 )
+_UP = "The repair's time was up before its search ended: give it more (`seconds` of `repair` in the configuration)."
 _OPTIMIZED = (
     "No converter did this: {backend} runs the original file. `conrepair trace FILE` finds which optimization does."
 )
@@ -279,8 +280,8 @@ def _command(row: Row, result: AuditResult) -> str:
 
 def _advice(row: Row, faults: Sequence[LocatedFault], result: AuditResult) -> str:
     """What to do about a target that isn't repaired: why it couldn't be, where to look, how to learn more."""
-    if row.repaired.result is not None and (left := why_left(row.repaired.result)):
-        return left[0]
+    if (done := row.repaired.result) is not None and ((left := why_left(done)) or not done.in_time):
+        return left[0] if left else _UP
     if faults:
         return fault_advice(faults[0], about_step(row, result, row.localized.explaining))
     problem = row.localized.problem or row.problem
