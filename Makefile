@@ -44,6 +44,7 @@ lint: dev
 schema: setup
 	$(BIN)/python -m conrepair.application.config.schema
 	$(BIN)/python -m conrepair.application.report.schema
+	$(BIN)/python -m conrepair_lab.report.schema
 
 mutants: dev
 	$(BIN)/python -m benchmarks.mutants
@@ -57,12 +58,14 @@ site: dev # every link checked; then: python -m http.server -d build/site/html
 clean:
 	rm -rf .venv generated .cache build/site
 
-.venv/runtime.done: requirements.txt pyproject.toml
+PACKAGES := . $(patsubst %,plugins/%,crowd lab legacy onnx-keras) # of this repository, without plug-ins of other runtimes
+
+.venv/runtime.done: requirements.txt pyproject.toml $(wildcard plugins/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 	  { echo "Python 3.11 is needed, $(PYTHON) is another. Try: make PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -r requirements.txt
-	$(BIN)/python -m pip install --no-deps --editable .
+	$(BIN)/python -m pip install --no-deps $(PACKAGES:%=--editable %)
 	touch $@
 
 .venv/dev.done: requirements-dev.txt .venv/runtime.done

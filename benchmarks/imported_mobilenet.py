@@ -24,8 +24,8 @@ import keras
 import numpy as np
 import onnx_ir
 
-from conrepair.formats.importer.graph import import_model
 from conrepair.formats.models.model import Model
+from conrepair_onnx_keras.importer.graph import import_model
 
 SIZE, CLASSES, SEED = 224, 1000, 20261120
 

@@ -27,12 +27,12 @@ from onnx import numpy_helper
 
 from benchmarks.common.measured import made_by
 from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
-from conrepair.formats.importer.graph import import_model
-from conrepair.formats.importer.rules import rules
-from conrepair.formats.importer.values import DTYPES
 from conrepair.ground.onnx_graphs.defaults import schema_of
 from conrepair.ground.runtime.errors import ConversionError
 from conrepair.ground.runtime.files.whole import write_text
+from conrepair_onnx_keras.importer.graph import import_model
+from conrepair_onnx_keras.importer.rules import rules
+from conrepair_onnx_keras.importer.values import DTYPES
 
 _CANCELLED = 1e-6
 OUTCOMES = ("right", "refused", "wrong", "crashed", "constant", "type", "unknown")

@@ -8,27 +8,19 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from conrepair.api import (
-        audit,
-        build,
-        compare,
-        convert,
-        execute,
-        generated,
-        inputs,
-        inspect,
-        localize,
-        repair,
-        trace,
-    )
+    from conrepair.api import audit, build, compare, convert, execute, inputs, inspect, localize, repair
     from conrepair.application.report.built import Built
     from conrepair.application.report.result import AuditResult
     from conrepair.application.report.results import Compared, Converted, Executed, Localized, Repaired
-    from conrepair.application.report.tracing.folder import TracedModel
     from conrepair.formats.models.model import Description
     from conrepair.ground.runtime.errors import ConrepairError
-    from conrepair.laboratory.generate.generated import Generated
     from conrepair.verdicts.evaluate.verdict import Verdict
+
+    # Of a package of its own, which has its names here by entry points of `conrepair.functions`.
+    from conrepair_lab.functions import generated as generated
+    from conrepair_lab.functions import trace as trace
+    from conrepair_lab.generate.generated import Generated as Generated
+    from conrepair_lab.report.tracing.folder import TracedModel as TracedModel
 
 __version__ = "0.2.0"
 __all__ = [
@@ -39,10 +31,8 @@ __all__ = [
     "Converted",
     "Description",
     "Executed",
-    "Generated",
     "Localized",
     "Repaired",
-    "TracedModel",
     "Verdict",
     "__version__",
     "audit",
@@ -50,12 +40,10 @@ __all__ = [
     "compare",
     "convert",
     "execute",
-    "generated",
     "inputs",
     "inspect",
     "localize",
     "repair",
-    "trace",
 ]
 
 _ELSEWHERE = {
@@ -63,8 +51,6 @@ _ELSEWHERE = {
     "Built": "application.report.built",
     "ConrepairError": "ground.runtime.errors",
     "Description": "formats.models.model",
-    "Generated": "laboratory.generate.generated",
-    "TracedModel": "application.report.tracing.folder",
     "Verdict": "verdicts.evaluate.verdict",
 } | dict.fromkeys(("Compared", "Converted", "Executed", "Localized", "Repaired"), "application.report.results")
 
@@ -83,4 +69,13 @@ if not TYPE_CHECKING:  # which would take any name for one of these
         """Import a verb or a type when it's asked for: `import conrepair` alone costs next to nothing."""
         if name in __all__:
             return getattr(importlib.import_module(f"conrepair.{_ELSEWHERE.get(name, 'api')}"), name)
-        raise AttributeError(f"module 'conrepair' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        hint = ""
+        if not name.startswith("_"):  # Python itself asks for those
+            from conrepair.ground.runtime.plugins import FUNCTIONS
+
+            if name in FUNCTIONS:  # as `trace`, of the laboratory
+                return FUNCTIONS[name]
+            hint = importlib.import_module("conrepair.ground.runtime.libraries").brings(name)
+        raise AttributeError(
+            f"module 'conrepair' has no attribute {name!r}{hint}", name=name, obj=sys.modules[__name__]
+        )

@@ -7,16 +7,12 @@ process that is confined (docs/security.md), unless `in_process=True` is given.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import re
-import tempfile
-import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from conrepair.application.verbs.generate import OneByOne
+from conrepair.application.engine.opened import Opened
 from conrepair.application.verbs.option import takes
 from conrepair.application.verbs.options import (
     Build,
@@ -25,15 +21,12 @@ from conrepair.application.verbs.options import (
     Execute,
     Inputs,
     Inspect,
-    Loaded,
     Localize,
     Repair,
 )
-from conrepair.application.verbs.trace import Trace
 from conrepair.ground.intake.arguments import flag
 from conrepair.ground.intake.arguments import path as a_path
-from conrepair.ground.runtime.errors import ConrepairError, UsageError
-from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
+from conrepair.ground.runtime.errors import UsageError
 
 if TYPE_CHECKING:  # what a verb needs is imported when it's called: a program that names this module starts at once
     import numpy.typing as npt
@@ -41,9 +34,7 @@ if TYPE_CHECKING:  # what a verb needs is imported when it's called: a program t
     from conrepair.application.report.built import Built
     from conrepair.application.report.result import AuditResult
     from conrepair.application.report.results import Compared, Converted, Executed, Localized, Repaired
-    from conrepair.application.report.tracing.folder import TracedModel
     from conrepair.formats.models.model import Description
-    from conrepair.laboratory.generate.generated import Generated
 
 __all__ = [
     "audit",
@@ -51,15 +42,11 @@ __all__ = [
     "compare",
     "convert",
     "execute",
-    "generated",
     "inputs",
     "inspect",
     "localize",
     "repair",
-    "trace",
 ]
-
-Value = TypeVar("Value", "Built", "Compared", "Converted", "Executed", "Repaired", "TracedModel")
 
 
 @takes(Compare)
@@ -74,7 +61,7 @@ def compare(options: Compare) -> Compared:
     """
     from conrepair.application.pipeline.pair import compare_pair, pair_of
 
-    with _Opened(options) as opened:
+    with Opened(options) as opened:
         done = compare_pair(pair_of(options, opened.given, shown=True), opened.session)
         if done.verdict is None and done.problem is not None:  # else `verdict != "faulty"` passes for want of one
             raise done.problem.as_error()
@@ -93,7 +80,7 @@ def localize(options: Localize) -> Localized:
     """
     from conrepair.application.pipeline.pair import localize_pair, pair_of
 
-    with _Opened(options) as opened:
+    with Opened(options) as opened:
         pair = pair_of(options, opened.given, shown=True)  # a result is an object that may be saved
         return localize_pair(pair, opened.session)
 
@@ -110,7 +97,7 @@ def repair(options: Repair) -> Repaired:
     """
     from conrepair.application.pipeline.pair import pair_of, repair_pair
 
-    with _Opened(options) as opened:
+    with Opened(options) as opened:
         done = repair_pair(pair_of(options, opened.given), opened.session)
         return opened.kept(done) if options.output is None else done.save(options.output)
 
@@ -127,7 +114,7 @@ def convert(options: Convert) -> Converted:
     """
     from conrepair.application.pipeline.single import convert_model, request_of
 
-    with _Opened(options) as opened:
+    with Opened(options) as opened:
         done = opened.kept(convert_model(request_of(options, opened.given), opened.session))
     if options.output is not None:
         done.save(options.output)
@@ -148,7 +135,7 @@ def build(options: Build) -> Built:
     from conrepair.application.pipeline.from_config import named_choice
 
     compiler = named_choice("tvm", options.compiler, Path.cwd())
-    with _Opened(options) as opened:
+    with Opened(options) as opened:
         subject = build_of(options, opened.given)
         made = build_model(subject, compiler, opened.session, batch_size=options.batch_size, timeout=options.timeout)
         done = opened.kept(made)
@@ -173,7 +160,7 @@ def execute(options: Execute) -> Executed:
     if options.tvm is not None and backend != "tvm":
         raise UsageError(f"tvm is given, and the backend is {backend}. Give backend='tvm', or leave tvm out.")
     chosen = backend_of(options, options.tvm or {})
-    with _Opened(options) as opened:
+    with Opened(options) as opened:
         return opened.kept(execute_model(request_of(options, opened.given, chosen), opened.session))
 
 
@@ -195,7 +182,7 @@ def inputs(options: Inputs) -> dict[str, npt.NDArray[Any]]:
     output = None if options.output is None else inputs_file(Path(options.output).absolute())
     if output is not None:
         output.check(force=False)
-    with _Opened(options) as opened:
+    with Opened(options) as opened:
         arrays, _ = model_inputs(request_of(options, opened.given), opened.session)
         arrays = {name: np.array(array) for name, array in arrays.items()}
     if output is not None:
@@ -216,56 +203,10 @@ def inspect(options: Inspect) -> Description:
     from conrepair.ground.intake.models import model_file
 
     declared = input_specs(options.inputs)
-    with _Opened(options) as opened:
+    with Opened(options) as opened:
         path, own = model_file(options.model, opened.given, inputs=declared)
         trust = options.trust or own
         return read_file(path, opened.session, declared, timeout=options.timeout, trust=trust).checked()
-
-
-@takes(Trace)
-def trace(options: Trace) -> TracedModel:
-    """Find inputs on which a compiled network loses digits, the kernel, and what to switch off.
-
-    Returns:
-        With `verdict`, `exit_code`, `found` (deviations, kernels, culprits, forms), `judged` (inputs),
-        `save(folder)`.
-
-    Raises:
-        ConrepairError: if the model isn't ONNX, can't be run or searched, or a system doesn't exist.
-    """
-    from conrepair.application.pipeline.systems.tracing import trace_file
-
-    with _Opened(options) as opened:
-        return opened.kept(trace_file(options, opened.session, opened.given))
-
-
-@takes(OneByOne)
-def generated(options: OneByOne) -> Iterator[Generated]:
-    """Make random valid networks, in this process: those of `conrepair generate` with the same wishes.
-
-    Yields:
-        Each with `model` (an `onnx.ModelProto`), `inputs`, `outputs`, `about`.
-
-    Raises:
-        ConrepairError: if no network can be so.
-    """
-    from conrepair.application.campaigns.generate_material import material_files, material_of
-    from conrepair.application.campaigns.narrowing import element_types, support_of
-    from conrepair.ground.runtime.shown.progress import ProgressDisplay
-    from conrepair.laboratory.generate.checks import check_wishes
-    from conrepair.laboratory.generate.functions import Functions, named
-    from conrepair.laboratory.generate.generated import each_generated
-
-    wishes, opset = options.wishes, options.opset
-    files = material_files(options.learn, options.grown_from, Path.cwd())
-    files.check(wishes)
-    instances = files.instances(ProgressDisplay(quiet=True))
-    check_wishes(wishes, frozenset(item.op for item in instances))
-    own = Functions([named(item) for item in options.functions])
-    taken = None if options.support is None else support_of(options.support, wishes.names, opset)
-    material = material_of(files, instances, opset)
-    networks = each_generated(wishes, options.seed, options.count, material, own, taken, element_types(wishes))
-    return (network.refereed().judged() for network in networks) if options.judge else networks
 
 
 def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> AuditResult:
@@ -278,8 +219,8 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
     Raises:
         ConrepairError: if the configuration is wrong.
     """
-    from conrepair.application.config.legacy.read import load_for_run
     from conrepair.application.config.load import parse_config
+    from conrepair.application.config.read import load_for_run
     from conrepair.application.pipeline.audit import run_and_write
 
     quiet = flag("quiet", quiet)
@@ -287,61 +228,3 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
         return run_and_write(parse_config(dict(config), "the configuration"), Path.cwd(), quiet=quiet)
     path = a_path("config", config)
     return run_and_write(load_for_run(path, quiet=quiet), path.absolute().parent, quiet=quiet)
-
-
-class _Opened:
-    """A session for one call, with what was handed over as files; it ends with the call, or with its result.
-
-    Attributes:
-        session: Where things are done.
-        given: Folder for what was handed over as objects.
-    """
-
-    def __init__(self, options: Loaded) -> None:
-        self._stack = contextlib.ExitStack()
-        self._in_process, self._quiet = options.in_process, not options.progress
-        between = [f"between[{place}]" for place, _ in enumerate(getattr(options, "between", ()))]
-        self._models = (
-            ["source", *between, "target"] if isinstance(options, Compare | Localize | Repair) else ["model"]
-        )
-
-    def __enter__(self) -> _Opened:
-        from conrepair.application.engine.session import Session
-
-        room = self._stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
-        self._work = contextlib.ExitStack()
-        self.session = self._work.enter_context(Session(room, in_process=self._in_process, quiet=self._quiet))
-        self.given = room / "given"
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, ConrepairError):
-            error.args = tuple(self._told(item) if isinstance(item, str) else item for item in error.args)
-        self._work.__exit__(kind, error, trace)
-        self._stack.__exit__(kind, error, trace)
-
-    def _told(self, text: str) -> str:
-        """A text in which what was handed over is called as the argument, and not by the file that it became."""
-
-        def called(found: re.Match[str]) -> str:
-            is_data = (found[2] or "").startswith("data.np")
-            return "the given data" if is_data else f"the model given as {self._models[int(found[1] or 0)]}"
-
-        return re.sub(rf"{re.escape(str(self.given))}(?:/(\d+))?(?:/([\w.-]*\w))?", called, text)
-
-    def told_of(self, run: AuditResult) -> AuditResult:
-        """A run whose reasons call what was handed over so.
-
-        Args:
-            run: Of the call.
-        """
-        rows = []
-        for row in run.rows:
-            problem = row.problem and dataclasses.replace(row.problem, message=self._told(row.problem.message))
-            rows.append(dataclasses.replace(row, reason=self._told(row.reason), problem=problem))
-        return dataclasses.replace(run, rows=tuple(rows))
-
-    def kept(self, result: Value) -> Value:
-        """A result whose files stay as long as it does."""
-        weakref.finalize(result, self._stack.pop_all().close)
-        return result

@@ -7,7 +7,7 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from conrepair.application.cli.parser import Catalogue, Parser
-    from conrepair.application.config.sections import Part
+    from conrepair.application.config.parts import Part
     from conrepair.application.config.strict import Strict
     from conrepair.diagnosis.localization.faces.region import Finding, Region
     from conrepair.formats.backends.base import Backend, Compiler, Switch
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "application.cli.parser": ("Catalogue", "Parser"),
-    "application.config.sections": ("Part",),
+    "application.config.parts": ("Part",),
     "application.config.strict": ("Strict",),
     "diagnosis.localization.faces.region": ("Finding", "Region"),
     "formats.backends.base": ("Backend", "Compiler", "Switch"),

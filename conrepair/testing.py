@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 
-from conrepair.api import localize, trace
+import conrepair
+from conrepair.api import localize
 from conrepair.ground.intake.arguments import path
 from conrepair.ground.runtime.errors import InferenceError
 from conrepair.ground.runtime.path_text import fitting_name
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from conrepair.application.report.results import Localized
-    from conrepair.application.report.tracing.folder import TracedModel
     from conrepair.ground.data.pictures.recipe import Recipe
     from conrepair.ground.data.tensor_spec import TensorSpec
+    from conrepair_lab.report.tracing.folder import TracedModel
 
 _LINES, _WIDTH = 10, 200
 
@@ -91,7 +92,7 @@ def assert_exact(model: Any, *, report: str | Path | None = None, **options: Unp
         ConrepairError: if it can't be run or searched.
     """
     __tracebackhide__ = True
-    found = trace(model, **options)
+    found = conrepair.trace(model, **options)
     judged = {item.kind for item in found.found.deviations}
     if not judged or "not judged" in judged:
         raise InferenceError(f"can't tell: {found.verdict}. {'; '.join(found.found.doubts)}")

@@ -7,8 +7,8 @@ from typing import Any
 import asked_once
 import pytest
 
-from conrepair.laboratory.generate.running import accepted
-from conrepair.laboratory.generate.support import Probed
+from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.support import Probed
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 
 from benchmarks.fuzz.findings import FINDINGS, NOTES, page
-from conrepair.application.report.fuzz.folder import REPRODUCE, read_finding
-from conrepair.application.report.schema import schema_of, schema_path, schema_text
 from conrepair.formats.onnx.load.file import nodes_of
-from conrepair.laboratory.cases.case import read
+from conrepair_lab.cases.case import read
+from conrepair_lab.report.fuzz.folder import REPRODUCE, read_finding
+from conrepair_lab.report.schema import FINDING_DOCUMENT, FINDINGS_DOCUMENT
 
 _ROOT = Path(__file__).parents[1]
 _FOLDERS = sorted(path.parent for path in FINDINGS.glob("*/finding.json"))
@@ -26,7 +26,7 @@ def test_a_finding_is_whole(folder: Path) -> None:
     assert finding.name == folder.name
     assert finding.case == case.key
     assert [node.op_type for node in nodes_of(case.model.graph)] == list(finding.operators)
-    jsonschema.validate(json.loads((folder / "finding.json").read_text(encoding="utf-8")), schema_of("finding"))
+    jsonschema.validate(json.loads((folder / "finding.json").read_text(encoding="utf-8")), FINDING_DOCUMENT.schema)
 
 
 @pytest.mark.parametrize("folder", _FOLDERS, ids=lambda folder: folder.name)
@@ -49,5 +49,5 @@ def test_the_page_is_made_of_them() -> None:
 
 
 def test_the_schemas_are_those_of_the_values() -> None:
-    assert schema_path("finding").read_text(encoding="utf-8") == schema_text("finding"), "run `make schema`"
-    assert schema_path("findings").read_text(encoding="utf-8") == schema_text("findings"), "run `make schema`"
+    assert FINDING_DOCUMENT.path.read_text(encoding="utf-8") == FINDING_DOCUMENT.text, "run `make schema`"
+    assert FINDINGS_DOCUMENT.path.read_text(encoding="utf-8") == FINDINGS_DOCUMENT.text, "run `make schema`"

@@ -48,7 +48,6 @@ _ROOMS = {
     *("cli", "verbs", "intake", "pipeline", "engine", "report", "runtime", "data", "models", "graph", "metrics"),
     *("evaluate", "judging", "truth", "operators", "localization", "repairs", "backends", "converters", "zoo"),
     *("onnx", "torch", "tvm"),  # what is read of files without a library, and options
-    *("generate", "tracing"),  # words of options
     "jobs",  # what they're asked for, and what they return
 }
 _LEFT = {
@@ -66,14 +65,14 @@ _LEFT = {
         (
             "import conrepair.api",
             set(),
-            {"evaluate", "generate", "intake", "models", "runtime", "tracing", "verbs"},
+            {"engine", "evaluate", "intake", "models", "runtime", "verbs"},
         ),
         ("from conrepair.application.cli import main; main(['compare', 'net.onnx', 'net.onnx'])", _LIBRARIES, _ROOMS),
         (
             "import conrepair.application.cli.commands.audit, conrepair.application.pipeline.audit; "
             "import conrepair.application.pipeline.stages.looked",
-            _LIBRARIES,
-            {*_ROOMS, "config", "crowd", "networks"},
+            _LIBRARIES | {"conrepair_crowd", "conrepair_lab"},  # whose parts of a configuration these are
+            {*_ROOMS, "config", "networks"},
         ),
     ],
 )

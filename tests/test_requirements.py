@@ -9,12 +9,14 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+import conrepair
 from conrepair.ground.runtime.libraries import EXTRAS, Extra
 
 ROOT = Path(__file__).parents[1]
@@ -22,15 +24,19 @@ PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)$", re.MULTILINE)
 LOCK = dict(PIN.findall((ROOT / "requirements.txt").read_text()))
 PINS = [*LOCK.items(), *PIN.findall((ROOT / "requirements-dev.txt").read_text())]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PARTS = [tomllib.loads(path.read_text())["project"] for path in sorted(ROOT.glob("plugins/*/pyproject.toml"))]
+OWN = {part["name"]: part for part in PARTS}
 OWN_ENVIRONMENTS = {"litert_torch", "onnx2tf"}  # imported by scripts that run there
 
 
 def requirements(lines: Iterable[str]) -> Iterator[Requirement]:
-    """What is asked for, extras of ours replaced by what they ask for."""
+    """What is asked for, extras and packages of ours replaced by what they ask for."""
     for requirement in map(Requirement, lines):
         if requirement.name == "conrepair":
             for extra in requirement.extras:
                 yield from requirements(PROJECT["optional-dependencies"][extra])
+        elif requirement.name in OWN:
+            yield from requirements(OWN[requirement.name]["dependencies"])
         else:
             yield requirement
 
@@ -67,17 +73,20 @@ def test_all_is_every_extra() -> None:
 @pytest.mark.parametrize("extra", EXTRAS, ids=lambda extra: extra.name)
 def test_the_code_says_of_an_extra_what_is_installed(extra: Extra) -> None:
     libraries = {canonicalize_name(package) for package in extra.libraries.values()}
-    assert libraries <= names([f"conrepair[{extra.name}]"])
+    assert libraries - OWN.keys() <= names([f"conrepair[{extra.name}]"])
     assert not libraries & CORE
 
 
 def test_each_library_that_is_imported_is_in_the_core_or_in_an_extra() -> None:
-    known = set(sys.stdlib_module_names) | {"conrepair"} | OWN_ENVIRONMENTS
+    known = set(sys.stdlib_module_names) | {"conrepair"} | {name.replace("-", "_") for name in OWN} | OWN_ENVIRONMENTS
     known |= {module for extra in EXTRAS for module in extra.libraries}
+    of_parts = (Requirement(line).name for part in PARTS for line in part["dependencies"])
+    known |= {name.replace("-", "_") for name in of_parts}
     packages = packages_distributions()
     unknown = {
         f"{path.relative_to(ROOT)}: {module}"
-        for path in (ROOT / "conrepair").rglob("*.py")
+        for package in (ROOT / "conrepair", *ROOT.glob("plugins/*/conrepair_*"))
+        for path in package.rglob("*.py")
         for module in imported(path)
         if module not in known and not CORE & set(map(canonicalize_name, packages.get(module, ())))
     }
@@ -91,3 +100,11 @@ def imported(path: Path) -> Iterator[str]:
             yield from (name.name.partition(".")[0] for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part["name"])
+def test_a_package_of_this_repository_has_its_version(part: dict[str, Any]) -> None:
+    assert part["version"] == conrepair.__version__
+    assert any(
+        re.fullmatch(rf"conrepair(\[\w+\])?=={re.escape(part['version'])}", line) for line in part["dependencies"]
+    )

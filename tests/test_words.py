@@ -8,16 +8,29 @@ import pytest
 
 from tests.support.words import OURS, texts, without_noun
 
-STOREYS = ("ground", "formats", "verdicts", "diagnosis", "laboratory", "application")
-STILL = ("application/", "laboratory/", "testing.py")  # their messages are being mended
-OTHERWISE = {"formats/tvm/settings.py": "the target's"}  # of TVM's target
+OTHERWISE = {
+    "conrepair/formats/tvm/settings.py": {"the target's"},  # of TVM's target
+    "conrepair/application/report/page/matrix.py": {"answers"},  # a figure's name
+    "conrepair/application/report/localization/plot.py": {"introduced"},  # a class of its style
+    "conrepair/application/verbs/options.py": {"latent"},  # options' names
+    "conrepair/application/pipeline/stages/localize.py": {"latent"},  # a word of an identity that's kept
+    "plugins/lab/conrepair_lab/options/trace.py": {"answers"},  # an objective's name
+    "plugins/crowd/conrepair_crowd/cluster.py": {"answers"},  # a scheduler does
+}
 WITHOUT_NOUN = {
-    "ground": 190,
-    "formats": 268,
-    "verdicts": 66,
-    "diagnosis": 192,
-    "laboratory": 271,
-    "application": 571,
+    "conrepair": 4,
+    "conrepair/application": 380,
+    "conrepair/diagnosis": 195,
+    "conrepair/formats": 231,
+    "conrepair/ground": 200,
+    "conrepair/verdicts": 66,
+    "plugins/crowd": 28,
+    "plugins/executorch": 4,
+    "plugins/lab": 376,
+    "plugins/legacy": 31,
+    "plugins/onnx-keras": 40,
+    "plugins/openvino": 10,
+    "plugins/qnn": 6,
 }
 """Messages and docstrings in which no word of the glossary stands: `python -m tests.support.words` lists them. Where
 there are fewer, the number here goes down; it never goes up."""
@@ -27,8 +40,8 @@ def test_messages_have_none_of_our_words() -> None:
     found = {
         f"{text.file}:{text.line}: {text.words!r} says {said[0]!r}"
         for text in texts()
-        if text.shown and not text.file.startswith(STILL)
-        if (said := OURS.search(text.words)) and OTHERWISE.get(text.file) != said[0]
+        if text.shown
+        if (said := OURS.search(text.words)) and said[0] not in OTHERWISE.get(text.file, ())
     }
     assert not found, "\n".join(sorted(found))
 
@@ -46,6 +59,6 @@ def test_our_words_are_found(words: str, found: list[str]) -> None:
 
 
 def test_no_more_texts_lack_a_noun() -> None:
-    counts = Counter(text.storey for text in without_noun())
-    more = {storey: counts[storey] for storey in STOREYS if counts[storey] > WITHOUT_NOUN[storey]}
+    counts = Counter(text.part for text in without_noun())
+    more = {part: count for part, count in counts.items() if count > WITHOUT_NOUN.get(part, 0)}
     assert not more, f"more than {WITHOUT_NOUN}: see python -m tests.support.words FOLDER"

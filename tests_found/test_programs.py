@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fuzz.findings import FINDINGS
-from conrepair.application.report.fuzz.folder import REPRODUCE, read_finding
-from conrepair.laboratory.fuzz.finding import Finding
+from conrepair_lab.fuzz.finding import Finding
+from conrepair_lab.report.fuzz.folder import REPRODUCE, read_finding
 
 _FOLDERS = sorted(path.parent for path in FINDINGS.glob("*/finding.json"))
 

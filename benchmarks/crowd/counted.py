@@ -9,7 +9,7 @@ from typing import Any
 
 from distributed.comm.tcp import TCP
 
-from conrepair.application.crowd.blobs import Blobs
+from conrepair_crowd.blobs import Blobs
 
 COUNTS: collections.Counter[str] = collections.Counter()
 

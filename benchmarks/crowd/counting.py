@@ -20,13 +20,13 @@ from distributed.scheduler import heartbeat_interval
 from benchmarks.crowd.counted import counts
 from benchmarks.crowd.loopback import loopback
 from benchmarks.crowd.targets import audit_of
-from conrepair.application.campaigns.generating import GenerationRequest, generate
 from conrepair.application.config.load import parse_config
-from conrepair.application.crowd.executor import CrowdPlace, crowd_at
 from conrepair.application.engine.place import jobs_run_at
 from conrepair.application.pipeline.audit import run_and_write
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_crowd.executor import CrowdPlace, crowd_at
+from conrepair_lab.campaigns.generating import GenerationRequest, generate
+from conrepair_lab.generate.wishes import Wishes
 
 _PORT, _WORKERS, _IDLE_SECONDS = 8801, 3, 20.0
 _SLOTS, _JOB_SECONDS = 16, 10.0
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _measured(asked: argparse.Namespace, room: Path) -> dict[str, Any]:
-    preloads = ("conrepair.application.crowd.worker", "benchmarks.crowd.counted")
+    preloads = ("conrepair_crowd.worker", "benchmarks.crowd.counted")
     (models := room / "models").mkdir()
     audit = audit_of(models, asked.targets) | {"output": str(room / "out")}
     request = GenerationRequest(Wishes(nodes=10), count=asked.networks, seed=5)

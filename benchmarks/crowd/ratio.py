@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.crowd.loopback import loopback
-from conrepair.application.campaigns.fuzzing import FINDINGS
-from conrepair.application.crowd.cluster import Cluster
 from conrepair.ground.runtime.errors import ExitCode
+from conrepair_crowd.cluster import Cluster
+from conrepair_lab.campaigns.fuzzing import FINDINGS
 
 _PORT, _WORKERS = 8803, 2
 _SYSTEMS = "ort-all,convert-onnxslim"
@@ -38,7 +38,7 @@ def main() -> None:
 
 def _measured(networks: int, times: int, room: Path) -> dict[str, Any]:
     runs: list[dict[str, Any]] = []
-    with loopback(room, _PORT, workers=_WORKERS, preloads=("conrepair.application.crowd.worker",)) as (address, _):
+    with loopback(room, _PORT, workers=_WORKERS, preloads=("conrepair_crowd.worker",)) as (address, _):
         with Cluster(address) as cluster:
             while len(cluster.workers) < _WORKERS:
                 time.sleep(0.5)

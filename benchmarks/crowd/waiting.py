@@ -16,11 +16,11 @@ from typing import Any
 
 from benchmarks.crowd.loopback import loopback
 from benchmarks.crowd.waiting_jobs import SECONDS
-from conrepair.application.crowd.blobs import Blobs
-from conrepair.application.crowd.cluster import Cluster
-from conrepair.application.crowd.executor import Crowd
 from conrepair.application.engine.job_table import JOBS
 from conrepair.ground.runtime.processes.workers import Job, Success, Workers
+from conrepair_crowd.blobs import Blobs
+from conrepair_crowd.cluster import Cluster
+from conrepair_crowd.executor import Crowd
 
 _PORT = 8799
 _MODEL = 100_000  # bytes of the file that all jobs read

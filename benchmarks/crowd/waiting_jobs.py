@@ -6,8 +6,8 @@ import os
 import time
 from typing import Any
 
-from conrepair.application.crowd import there
 from conrepair.ground.runtime.processes.workers import Job, Outcome, Success
+from conrepair_crowd import there
 
 SECONDS = "CONREPAIR_WAITING_SECONDS"
 

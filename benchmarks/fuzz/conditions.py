@@ -28,11 +28,11 @@ import conrepair
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.runnable import Runnable
 from conrepair.ground.runtime.errors import UsageError
-from conrepair.laboratory.cases.case import Case
-from conrepair.laboratory.cases.reduce import Budget, reduce
-from conrepair.laboratory.fuzz.looking import SUSPECT, look
-from conrepair.laboratory.systems import ort
-from conrepair.laboratory.systems.system import Setting, System
+from conrepair_lab.cases.case import Case
+from conrepair_lab.cases.reduce import Budget, reduce
+from conrepair_lab.fuzz.looking import SUSPECT, look
+from conrepair_lab.systems import ort
+from conrepair_lab.systems.system import Setting, System
 
 _FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 _INTEGERS = {TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8}

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from conrepair.application.report.csv_text import plain
-from conrepair.application.report.fuzz.folder import read_finding
 from conrepair.application.report.verdict_table import markdown_table
-from conrepair.laboratory.fuzz.finding import Finding
+from conrepair_lab.fuzz.finding import Finding
+from conrepair_lab.report.fuzz.folder import read_finding
 
 FINDINGS = Path(__file__).parents[2] / "tests_found" / "findings"
 NOTES = FINDINGS / "notes.json"

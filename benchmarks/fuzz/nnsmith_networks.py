@@ -11,12 +11,12 @@ from pathlib import Path
 import onnx
 
 from benchmarks.generate.nnsmith_process import NNSmith
-from conrepair.application.campaigns.fuzz_networks import FuzzNetwork, parts
-from conrepair.application.verbs.fuzz import Fuzz
 from conrepair.ground.runtime.files.whole import write_json
 from conrepair.ground.runtime.processes.executor import Executor
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
-from conrepair.laboratory.generate.generated import ABOUT, INPUTS, MODEL
+from conrepair_lab.campaigns.fuzz_networks import FuzzNetwork, parts
+from conrepair_lab.generate.generated import ABOUT, INPUTS, MODEL
+from conrepair_lab.options.fuzz import Fuzz
 
 __all__ = ["NNSmithNetworks"]
 

@@ -38,12 +38,12 @@ from conrepair.formats.editing.open_editor import open_editor
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.runtime.errors import ConrepairError
-from conrepair.laboratory.cases.case import Array, Case
-from conrepair.laboratory.fuzz.looking import SUSPECT, UNJUDGED, Looked, look, looked_at
-from conrepair.laboratory.fuzz.suspicion import REFUSED
-from conrepair.laboratory.fuzz.trial import Trial
-from conrepair.laboratory.generate.running import RefusedError, run
-from conrepair.laboratory.systems.registry import entry
+from conrepair_lab.cases.case import Array, Case
+from conrepair_lab.fuzz.looking import SUSPECT, UNJUDGED, Looked, look, looked_at
+from conrepair_lab.fuzz.suspicion import REFUSED
+from conrepair_lab.fuzz.trial import Trial
+from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.systems.registry import entry
 
 _PLAIN, _ALL, _TVM = entry("ort-none"), entry("ort-all"), entry("tvm-O3")
 _TRIES = 8  # faults of a network

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.faults.catalogue import faults
-from conrepair.laboratory.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED
-from conrepair.laboratory.fuzz.suspicion import REFUSED
+from conrepair_lab.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED
+from conrepair_lab.fuzz.suspicion import REFUSED
 
 __all__ = ["BOUND", "BOUNDS", "ROUNDING", "ROUNDINGS", "SHARE", "SHARES", "Compared", "Row", "page"]
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from benchmarks.fuzz.nnsmith_networks import NNSmithNetworks
 from benchmarks.fuzz.recall_bugs import KNOWN, KnownBug
 from benchmarks.generate.nnsmith_process import NNSmith
-from conrepair.application.campaigns.fuzz_networks import Source, rounds
-from conrepair.application.pipeline.systems.fuzzing import fuzz
-from conrepair.application.verbs.fuzz import Fuzz
-from conrepair.laboratory.systems.registry import entry
+from conrepair_lab.campaigns.fuzz_networks import Source, rounds
+from conrepair_lab.options.fuzz import Fuzz
+from conrepair_lab.runs.fuzzing import fuzz
+from conrepair_lab.systems.registry import entry
 
 _SYSTEMS = (
     "ort-all@1.20.1",

@@ -25,12 +25,12 @@ from onnx import helper, numpy_helper
 
 import conrepair
 from conrepair.ground.runtime.words import shortened
-from conrepair.laboratory.cases.case import Case
-from conrepair.laboratory.cases.reduce import Budget, Found, reduce
-from conrepair.laboratory.generate.running import RefusedError, run
-from conrepair.laboratory.tracing.exact_side import ACCURACY
 from conrepair.verdicts.truth.bound import Analysis
 from conrepair.verdicts.truth.judging import distances, judge
+from conrepair_lab.cases.case import Case
+from conrepair_lab.cases.reduce import Budget, Found, reduce
+from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.tracing.exact_side import ACCURACY
 
 Array = np.ndarray[Any, Any]
 _FAR = 0.1

@@ -12,9 +12,9 @@ from onnx.reference import ReferenceEvaluator
 
 from conrepair.formats.onnx.passes.verify import relative_error
 from conrepair.ground.metrics.ulps import grid_of
-from conrepair.laboratory.cases.case import Array, Case
 from conrepair.verdicts.truth.bound import ACCURACY, Analysis
 from conrepair.verdicts.truth.judging import distances
+from conrepair_lab.cases.case import Array, Case
 
 __all__ = ["Scale", "blended", "in_own_types", "scale_of", "scaled"]
 

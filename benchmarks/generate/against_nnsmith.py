@@ -22,14 +22,14 @@ import onnx
 
 from benchmarks.generate.nnsmith_process import NNSmith
 from benchmarks.generate.onnx_draft import draft_of
-from conrepair.laboratory.generate.blocks import block
-from conrepair.laboratory.generate.diversity import Diversity
-from conrepair.laboratory.generate.generated import generated
-from conrepair.laboratory.generate.graph import Draft
-from conrepair.laboratory.generate.networks import GeneratedNetwork, NotMadeError
-from conrepair.laboratory.generate.running import RefusedError, accepted
-from conrepair.laboratory.generate.support import Probed
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.blocks import block
+from conrepair_lab.generate.diversity import Diversity
+from conrepair_lab.generate.generated import generated
+from conrepair_lab.generate.graph import Draft
+from conrepair_lab.generate.networks import GeneratedNetwork, NotMadeError
+from conrepair_lab.generate.running import RefusedError, accepted
+from conrepair_lab.generate.support import Probed
+from conrepair_lab.generate.wishes import Wishes
 
 __all__ = ["Rate", "compared"]
 

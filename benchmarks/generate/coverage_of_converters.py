@@ -20,9 +20,9 @@ from typing import Any
 from benchmarks.generate.covering import AT, CONVERTERS, FOUND
 from benchmarks.generate.curves import Curve, curves_svg
 from benchmarks.generate.nnsmith_process import NNSmith
-from conrepair.application.campaigns.generating import GenerationRequest, generate
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.campaigns.generating import GenerationRequest, generate
+from conrepair_lab.generate.wishes import Wishes
 
 __all__ = ["covered", "curves_of"]
 

@@ -28,7 +28,7 @@ AT, FOUND = "at", "found.jsonl"
 
 CONVERTERS = {
     "onnx2torch": ("onnx2torch",),
-    "onnx-keras": ("conrepair.formats.importer",),
+    "onnx-keras": ("conrepair_onnx_keras.importer",),
     "tvm": ("tvm.relax.frontend.onnx",),
     "tflite-onnx-tf2onnx": ("tf2onnx.tflite_handlers", "tf2onnx.tflite_rewriters", "tf2onnx.tflite_utils"),
 }
@@ -92,9 +92,9 @@ def _import(modules: tuple[str, ...]) -> None:
 
 
 def _taking(name: str) -> Callable[[Path], None]:
-    from conrepair.application.campaigns.narrowing_targets import NarrowingTarget, target
     from conrepair.formats.converters.all_converters import converter
     from conrepair.formats.models.model import Model
+    from conrepair_lab.campaigns.narrowing_targets import NarrowingTarget, target
 
     if name == "tvm":
         from conrepair.formats.tvm.import_onnx import import_model

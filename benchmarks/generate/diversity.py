@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import time
 
-from conrepair.laboratory.generate.blocks import block
-from conrepair.laboratory.generate.diversity import Diversity
-from conrepair.laboratory.generate.forms.form import forms
-from conrepair.laboratory.generate.networks import GeneratedNetwork
-from conrepair.laboratory.generate.running import accepted
-from conrepair.laboratory.generate.support import Probed
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.blocks import block
+from conrepair_lab.generate.diversity import Diversity
+from conrepair_lab.generate.forms.form import forms
+from conrepair_lab.generate.networks import GeneratedNetwork
+from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.support import Probed
+from conrepair_lab.generate.wishes import Wishes
 
 _LIKE_GENCOG = (
     *(

@@ -22,15 +22,15 @@ import onnx
 
 from benchmarks.generate.firing_onnxruntime import ELSEWHERE, OPTIMIZATIONS, Optimizer, fired, fired_alone
 from benchmarks.generate.firing_relax import NOT_IMPORTED, PASSES, fired_of_folder
-from conrepair.laboratory.generate.graph import Draft
-from conrepair.laboratory.generate.networks import NotMadeError, made
-from conrepair.laboratory.generate.onnx_form import model_of
-from conrepair.laboratory.generate.patterns.pattern import patterns
-from conrepair.laboratory.generate.running import accepted
-from conrepair.laboratory.generate.settings.ports import NotAllowedError, Support
-from conrepair.laboratory.generate.support import Probed
-from conrepair.laboratory.generate.weaving import Weaver
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.graph import Draft
+from conrepair_lab.generate.networks import NotMadeError, made
+from conrepair_lab.generate.onnx_form import model_of
+from conrepair_lab.generate.patterns.pattern import patterns
+from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.settings.ports import NotAllowedError, Support
+from conrepair_lab.generate.support import Probed
+from conrepair_lab.generate.weaving import Weaver
+from conrepair_lab.generate.wishes import Wishes
 
 _OPSETS = (17, 18, 20, 21)
 _MOST = 4096

@@ -21,13 +21,13 @@ import onnx
 
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
 from conrepair.ground.runtime.files.whole import write_json
-from conrepair.laboratory.generate.blocks import BLOCK, block
-from conrepair.laboratory.generate.generated import generated
-from conrepair.laboratory.generate.judging import difference
-from conrepair.laboratory.generate.networks import GeneratedNetwork
-from conrepair.laboratory.generate.running import RefusedError, accepted, run
-from conrepair.laboratory.generate.support import Probed
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.blocks import BLOCK, block
+from conrepair_lab.generate.generated import generated
+from conrepair_lab.generate.judging import difference
+from conrepair_lab.generate.networks import GeneratedNetwork
+from conrepair_lab.generate.running import RefusedError, accepted, run
+from conrepair_lab.generate.support import Probed
+from conrepair_lab.generate.wishes import Wishes
 
 _SECONDS = 60
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx
 from onnx import helper, numpy_helper
 
-from conrepair.laboratory.generate.graph import Draft, Node, Tensor
-from conrepair.laboratory.generate.settings.tensors import TensorType
+from conrepair_lab.generate.graph import Draft, Node, Tensor
+from conrepair_lab.generate.settings.tensors import TensorType
 
 __all__ = ["draft_of"]
 

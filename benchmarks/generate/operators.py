@@ -9,8 +9,8 @@ import argparse
 
 import onnx
 
-from conrepair.laboratory.generate.learned.cases import case_instances
-from conrepair.laboratory.generate.specifications.specification import specifications
+from conrepair_lab.generate.learned.cases import case_instances
+from conrepair_lab.generate.specifications.specification import specifications
 
 __all__ = ["MISSING", "learned_operators", "missing", "standard_operators"]
 

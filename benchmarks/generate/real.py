@@ -13,13 +13,13 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.generate.validity import Checked, look_at
-from conrepair.laboratory.generate.diversity import Diversity
-from conrepair.laboratory.generate.networks import Material, NotMadeError, made
-from conrepair.laboratory.generate.real.growth import GrowingModel
-from conrepair.laboratory.generate.real.opened import opened
-from conrepair.laboratory.generate.running import accepted
-from conrepair.laboratory.generate.support import Probed
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.diversity import Diversity
+from conrepair_lab.generate.networks import Material, NotMadeError, made
+from conrepair_lab.generate.real.growth import GrowingModel
+from conrepair_lab.generate.real.opened import opened
+from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.support import Probed
+from conrepair_lab.generate.wishes import Wishes
 
 __all__: list[str] = []
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import onnx
 
-from conrepair.laboratory.generate.graph import Draft
-from conrepair.laboratory.generate.onnx_form import model_of
-from conrepair.laboratory.generate.running import RefusedError, run
-from conrepair.laboratory.generate.settings.drawing import Drawing, Fresh
-from conrepair.laboratory.generate.settings.ports import NotAllowedError, Operand, Support
-from conrepair.laboratory.generate.settings.reading import Reading
-from conrepair.laboratory.generate.settings.schemas import dtypes_of, schema_of
-from conrepair.laboratory.generate.settings.tensors import TensorType
-from conrepair.laboratory.generate.specifications.specification import specifications
-from conrepair.laboratory.generate.values.drawn import drawn_values
+from conrepair_lab.generate.graph import Draft
+from conrepair_lab.generate.onnx_form import model_of
+from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.generate.settings.drawing import Drawing, Fresh
+from conrepair_lab.generate.settings.ports import NotAllowedError, Operand, Support
+from conrepair_lab.generate.settings.reading import Reading
+from conrepair_lab.generate.settings.schemas import dtypes_of, schema_of
+from conrepair_lab.generate.settings.tensors import TensorType
+from conrepair_lab.generate.specifications.specification import specifications
+from conrepair_lab.generate.values.drawn import drawn_values
 
 __all__ = ["Case", "accepts", "inside", "read", "stepped"]
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.common.measured import made_by
-from conrepair.application.campaigns.narrowing import support_of
-from conrepair.application.campaigns.narrowing_targets import target
-from conrepair.application.cli.commands.support import HEADER, cells_of
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
-from conrepair.laboratory.generate.narrowing.table import Acceptance
+from conrepair_lab.campaigns.narrowing import support_of
+from conrepair_lab.campaigns.narrowing_targets import target
+from conrepair_lab.commands.support import HEADER, cells_of
+from conrepair_lab.generate.narrowing.table import Acceptance
 
 __all__ = ["section"]
 

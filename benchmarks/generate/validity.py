@@ -17,17 +17,17 @@ import numpy as np
 import onnx
 
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
-from conrepair.laboratory.generate.blocks import BLOCK, block
-from conrepair.laboratory.generate.diversity import Diversity
-from conrepair.laboratory.generate.forms.form import forms
-from conrepair.laboratory.generate.judging import difference
-from conrepair.laboratory.generate.learned.cases import case_instances
-from conrepair.laboratory.generate.learned.placing import Learned
-from conrepair.laboratory.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError
-from conrepair.laboratory.generate.running import RefusedError, accepted, run
-from conrepair.laboratory.generate.support import Probed
-from conrepair.laboratory.generate.values.search import flaw_of
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.blocks import BLOCK, block
+from conrepair_lab.generate.diversity import Diversity
+from conrepair_lab.generate.forms.form import forms
+from conrepair_lab.generate.judging import difference
+from conrepair_lab.generate.learned.cases import case_instances
+from conrepair_lab.generate.learned.placing import Learned
+from conrepair_lab.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError
+from conrepair_lab.generate.running import RefusedError, accepted, run
+from conrepair_lab.generate.support import Probed
+from conrepair_lab.generate.values.search import flaw_of
+from conrepair_lab.generate.wishes import Wishes
 
 __all__ = ["Checked", "checked", "look_at"]
 

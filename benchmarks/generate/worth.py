@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.generate.validity import Checked, look_at
-from conrepair.laboratory.generate.blocks import BLOCK, block
-from conrepair.laboratory.generate.diversity import Diversity
-from conrepair.laboratory.generate.graph import Draft
-from conrepair.laboratory.generate.networks import GeneratedNetwork
-from conrepair.laboratory.generate.running import RefusedError, accepted, run
-from conrepair.laboratory.generate.support import Probed
-from conrepair.laboratory.generate.values.drawn import drawn_values
-from conrepair.laboratory.generate.values.search import flaw_of
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.blocks import BLOCK, block
+from conrepair_lab.generate.diversity import Diversity
+from conrepair_lab.generate.graph import Draft
+from conrepair_lab.generate.networks import GeneratedNetwork
+from conrepair_lab.generate.running import RefusedError, accepted, run
+from conrepair_lab.generate.support import Probed
+from conrepair_lab.generate.values.drawn import drawn_values
+from conrepair_lab.generate.values.search import flaw_of
+from conrepair_lab.generate.wishes import Wishes
 
 __all__ = ["Worth", "worth"]
 

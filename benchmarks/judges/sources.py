@@ -55,7 +55,7 @@ def _digits(folder: Path, seed: int) -> Network:
 
 
 def _generated(name: str, folder: Path, seed: int) -> Network:
-    """One that `conrepair.laboratory.generate` draws, of inputs and outputs with one number of samples."""
+    """One that `conrepair_lab.generate` draws, of inputs and outputs with one number of samples."""
     for place in range(_TRIES):
         found = generated(f"{GENERATED}/{seed}/{name}/{place}", folder)
         if found is None:

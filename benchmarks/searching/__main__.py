@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.searching.defects import DEFECTS
 from benchmarks.searching.pairs import Pair, pair
-from conrepair.laboratory.tracing.search.methods.all_methods import METHODS
-from conrepair.laboratory.tracing.search.search import Search
+from conrepair_lab.tracing.search.methods.all_methods import METHODS
+from conrepair_lab.tracing.search.search import Search
 
 Array = np.ndarray[Any, Any]
 

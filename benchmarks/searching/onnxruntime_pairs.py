@@ -17,10 +17,10 @@ import onnx.parser
 import onnxruntime
 
 from conrepair.ground.data.tensor_spec import TensorSpec
-from conrepair.laboratory.tracing.search.methods.all_methods import METHODS
-from conrepair.laboratory.tracing.search.objectives import guide, one_sided, relative, scored
-from conrepair.laboratory.tracing.search.search import run
-from conrepair.laboratory.tracing.search.space import Space, space_of
+from conrepair_lab.tracing.search.methods.all_methods import METHODS
+from conrepair_lab.tracing.search.objectives import guide, one_sided, relative, scored
+from conrepair_lab.tracing.search.search import run
+from conrepair_lab.tracing.search.space import Space, space_of
 
 Array = np.ndarray[Any, Any]
 _LOOKS = "conditioning"  # it asks one side alone

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.searching.defects import DEFECTS, PLACES, Function
 from conrepair.ground.data.tensor_spec import TensorSpec
-from conrepair.laboratory.tracing.search.objectives import FINDING
-from conrepair.laboratory.tracing.search.space import Space, space_of
+from conrepair_lab.tracing.search.objectives import FINDING
+from conrepair_lab.tracing.search.space import Space, space_of
 
 __all__ = ["Pair", "pair"]
 

@@ -31,13 +31,13 @@ from benchmarks.trace.plants import INTRODUCED, TRIES, UNITS, Row, disturb, plan
 from conrepair.formats.networks.tvm import TvmNetwork
 from conrepair.ground.forms.all_forms import float64_operators
 from conrepair.ground.graph.layer_graph import Array
+from conrepair.ground.runtime.bisection import fewest_that_heal
 from conrepair.ground.runtime.errors import ConrepairError
-from conrepair.laboratory.cases.bisection import fewest_that_heal
-from conrepair.laboratory.systems.registry import SYSTEMS
-from conrepair.laboratory.tracing.exact_side import pieces_of
-from conrepair.laboratory.tracing.propagation import replay
 from conrepair.verdicts.truth.bound import ACCURACY, Analysis
 from conrepair.verdicts.truth.judging import judge
+from conrepair_lab.systems.registry import SYSTEMS
+from conrepair_lab.tracing.exact_side import pieces_of
+from conrepair_lab.tracing.propagation import replay
 
 __all__ = ["Row", "report", "run"]
 

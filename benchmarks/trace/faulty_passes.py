@@ -35,12 +35,12 @@ from conrepair.formats.tvm.runnable import TvmRunnable
 from conrepair.formats.tvm.switches import switches
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.runtime.errors import ConrepairError
-from conrepair.laboratory.systems.isolating import isolate
-from conrepair.laboratory.systems.registry import SYSTEMS
-from conrepair.laboratory.systems.system import Setting
-from conrepair.laboratory.tracing.judging import Judged, deviates, deviation_of
-from conrepair.laboratory.tracing.result import Deviation
 from conrepair.verdicts.truth.bound import ACCURACY, Analysis
+from conrepair_lab.systems.isolating import isolate
+from conrepair_lab.systems.registry import SYSTEMS
+from conrepair_lab.systems.system import Setting
+from conrepair_lab.tracing.judging import Judged, deviates, deviation_of
+from conrepair_lab.tracing.result import Deviation
 
 __all__ = ["Row", "plan", "report", "run"]
 

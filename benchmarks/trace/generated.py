@@ -13,11 +13,11 @@ import onnx
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.graph.layer_graph import Array
-from conrepair.laboratory.generate.networks import NotMadeError, made
-from conrepair.laboratory.generate.running import accepted
-from conrepair.laboratory.generate.settings.ports import Support
-from conrepair.laboratory.generate.support import Probed
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.networks import NotMadeError, made
+from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.settings.ports import Support
+from conrepair_lab.generate.support import Probed
+from conrepair_lab.generate.wishes import Wishes
 
 __all__ = ["Generated", "generated"]
 

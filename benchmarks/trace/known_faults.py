@@ -22,13 +22,13 @@ from onnx.parser import parse_function
 from benchmarks.common.running import say
 from benchmarks.trace.kept import Kept
 from benchmarks.trace.networks import model_of
-from conrepair.application.jobs.trace_search import trace
-from conrepair.application.jobs.trace_values import Compared, Search
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.runnable import Array, Runnable
-from conrepair.laboratory.systems.registry import SYSTEMS, entry
-from conrepair.laboratory.systems.system import Setting, System
-from conrepair.laboratory.tracing.result import Side
+from conrepair_lab.jobs.trace_search import trace
+from conrepair_lab.jobs.trace_values import Compared, Search
+from conrepair_lab.systems.registry import SYSTEMS, entry
+from conrepair_lab.systems.system import Setting, System
+from conrepair_lab.tracing.result import Side
 
 __all__ = ["FAULTS", "Fault", "reached", "written"]
 

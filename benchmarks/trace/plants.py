@@ -32,10 +32,10 @@ from benchmarks.trace.asking import ask
 from benchmarks.trace.generated import Generated, generated
 from conrepair.formats.networks.tvm import TvmNetwork
 from conrepair.ground.graph.layer_graph import Array
-from conrepair.laboratory.systems.registry import SYSTEMS
-from conrepair.laboratory.tracing.exact_side import pieces_of
-from conrepair.laboratory.tracing.propagation import replay
 from conrepair.verdicts.truth.bound import Analysis
+from conrepair_lab.systems.registry import SYSTEMS
+from conrepair_lab.tracing.exact_side import pieces_of
+from conrepair_lab.tracing.propagation import replay
 
 __all__ = ["INTRODUCED", "TRIES", "UNITS", "Row", "disturb", "plan", "report", "run", "seen"]
 

@@ -17,9 +17,9 @@ from benchmarks.trace.kept import Kept
 from benchmarks.trace.networks import REAL, generated, real
 from benchmarks.trace.search import PAIRS, SEEDS, opened
 from conrepair.formats.models.runnable import Array, Runnable
-from conrepair.laboratory.tracing.search.objectives import guide, scored
-from conrepair.laboratory.tracing.search.space import Space
-from conrepair.laboratory.tracing.searching import Sides, search_inputs
+from conrepair_lab.tracing.search.objectives import guide, scored
+from conrepair_lab.tracing.search.space import Space
+from conrepair_lab.tracing.searching import Sides, search_inputs
 
 __all__ = ["rates"]
 

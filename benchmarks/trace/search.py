@@ -19,15 +19,15 @@ from benchmarks.trace.kept import Kept
 from benchmarks.trace.networks import REAL, generated, model_of, real
 from conrepair.formats.models.runnable import Array, Runnable
 from conrepair.formats.onnx.load.proto_file import read_proto
-from conrepair.laboratory.systems.registry import entry
-from conrepair.laboratory.tracing.exact_side import ExactSide, over_bound
-from conrepair.laboratory.tracing.search.methods import all_methods
-from conrepair.laboratory.tracing.search.objectives import guide, relative
-from conrepair.laboratory.tracing.search.search import run
-from conrepair.laboratory.tracing.search.space import Part, Space, space_of
-from conrepair.laboratory.tracing.searching import Sides
 from conrepair.verdicts.truth.bound import ACCURACY, Analysis
 from conrepair.verdicts.truth.judging import judge
+from conrepair_lab.systems.registry import entry
+from conrepair_lab.tracing.exact_side import ExactSide, over_bound
+from conrepair_lab.tracing.search.methods import all_methods
+from conrepair_lab.tracing.search.objectives import guide, relative
+from conrepair_lab.tracing.search.search import run
+from conrepair_lab.tracing.search.space import Part, Space, space_of
+from conrepair_lab.tracing.searching import Sides
 
 __all__ = ["METHODS", "PAIRS", "PLAIN", "SEEDS", "TENTH", "opened", "searched"]
 

@@ -14,11 +14,11 @@ from benchmarks.fuzz.nnsmith_networks import NNSmithNetworks
 from benchmarks.fuzz.nnsmith_reports import page
 from benchmarks.generate import nnsmith_process
 from benchmarks.generate.nnsmith_process import NNSmith
-from conrepair.application.campaigns.fuzz_jobs import read_network
-from conrepair.application.campaigns.fuzz_networks import ROUND
-from conrepair.application.campaigns.network_folder import read_about
-from conrepair.application.verbs.fuzz import Fuzz
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
+from conrepair_lab.campaigns.fuzz_jobs import read_network
+from conrepair_lab.campaigns.fuzz_networks import ROUND
+from conrepair_lab.campaigns.network_folder import read_about
+from conrepair_lab.options.fuzz import Fuzz
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]> '
 _STAND_IN = """

@@ -12,7 +12,7 @@ from benchmarks.generate import nnsmith_process
 from benchmarks.generate.against_nnsmith import compared
 from benchmarks.generate.nnsmith_process import NNSmith
 from benchmarks.generate.onnx_draft import draft_of
-from conrepair.laboratory.generate.wishes import Wishes
+from conrepair_lab.generate.wishes import Wishes
 
 _STAND_IN = """
 import json, sys

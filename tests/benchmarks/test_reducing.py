@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from benchmarks.fuzz.reducing import PLANTS, Plant, planted
-from conrepair.laboratory.cases.reduce import reduce
+from conrepair_lab.cases.reduce import reduce
 
 MODEL = onnx.parser.parse_model(
     """<ir_version: 8, opset_import: ["" : 17]> g (float[2, 6] x, float[2, 6] z) => (float[2, 6] y) {

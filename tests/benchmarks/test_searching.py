@@ -8,7 +8,7 @@ import pytest
 from benchmarks.searching.__main__ import searched
 from benchmarks.searching.defects import DEFECTS
 from benchmarks.searching.pairs import pair
-from conrepair.laboratory.tracing.search.objectives import guide
+from conrepair_lab.tracing.search.objectives import guide
 
 
 @pytest.mark.parametrize("name", DEFECTS)

@@ -15,7 +15,7 @@ _KNOWN: dict[tuple[int, str], list[dict[str, str]]] = {}
 
 def remember() -> None:
     """Let all who ask ONNX Runtime itself share its answers; the module isn't imported if nobody has done it yet."""
-    support = sys.modules.get("conrepair.laboratory.generate.support")
+    support = sys.modules.get("conrepair_lab.generate.support")
     if support is not None and not hasattr(support.Probed, "asked_anew"):
         support.Probed.asked_anew = support.Probed._probed
         support.Probed._probed = _probed
@@ -23,7 +23,7 @@ def remember() -> None:
 
 def _probed(support: Any, op: str) -> list[dict[str, str]]:
     """What was said before, to who asks ONNX Runtime and has heard nothing else of other operators."""
-    from conrepair.laboratory.generate.running import accepted
+    from conrepair_lab.generate.running import accepted
 
     opset = support._opset
     heard = all(_KNOWN.get((opset, name)) is types for name, types in support.found.items())

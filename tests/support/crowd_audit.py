@@ -12,7 +12,7 @@ import onnx_networks
 
 from conrepair.application.config.load import parse_config
 from conrepair.application.config.model import AuditConfig
-from conrepair.application.verbs.fuzz import Fuzz
+from conrepair_lab.options.fuzz import Fuzz
 
 CAMPAIGN = Fuzz(
     systems=["ort-none", "ort-all", "convert-version"],

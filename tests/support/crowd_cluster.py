@@ -123,7 +123,7 @@ class LoopbackCluster:
         """
         options = [self.address, "--name", name, "--nthreads", "1", "--no-dashboard"]
         options += [] if self._nannies else ["--no-nanny"]
-        options += ["--local-directory", str(self.folder / name), "--preload", "conrepair.crowd.worker"]
+        options += ["--local-directory", str(self.folder / name), "--preload", "conrepair_crowd.worker"]
         options += ["--preload", "crowd_jobs"]
         options += ["--host", "127.0.0.1", "--memory-limit", "0"]
         self.workers[name] = self._started(name, "worker", options, environment, within)

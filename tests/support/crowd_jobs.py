@@ -7,7 +7,7 @@ from typing import Any
 import worker_jobs
 from job_tables import jobs_of
 
-from conrepair.application.crowd import there
+from conrepair_crowd import there
 
 
 def dask_setup(worker: Any) -> None:

@@ -10,15 +10,15 @@ from typing import Any
 import jsonschema
 
 from conrepair.application.report.saved import DOCUMENT, read_result
-from conrepair.application.report.schema import schema_of
+from conrepair.application.report.schema import Document
 
 __all__ = ["document", "localization_in", "localized_in", "repair_in", "rows_in", "validator"]
 
 
 @functools.cache
-def validator(kind: str) -> jsonschema.Draft202012Validator:
+def validator(document: Document) -> jsonschema.Draft202012Validator:
     """What documents of a kind are held to; `jsonschema.validate` looks at the schema itself each time."""
-    schema = schema_of(kind)
+    schema = document.schema
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 

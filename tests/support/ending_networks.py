@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from conrepair.application.campaigns import generate_jobs
 from conrepair.ground.runtime.typed import call
-from conrepair.laboratory.generate import blocks, generated
+from conrepair_lab.campaigns import generate_jobs
+from conrepair_lab.generate import blocks, generated
 
 KILLS, HANGS, OPTIMIZED_KILLS, FAILS = 2, 3, 5, 6
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from conrepair.application.campaigns import narrowing_jobs
 from conrepair.ground.runtime.typed import call
+from conrepair_lab.campaigns import narrowing_jobs
 
 KILLS, HANGS = 2, 4
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from conrepair.laboratory.cases.case import Case
+from conrepair_lab.cases.case import Case
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]> '
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from fuzz_cases import compared_by_halves
 
-from conrepair.application.report.fuzz.folder import write_finding
-from conrepair.laboratory.cases.case import Array, Case
-from conrepair.laboratory.fuzz.cause import Cause
-from conrepair.laboratory.fuzz.finding import Finding, key_of
-from conrepair.laboratory.fuzz.looking import look, other_answers
-from conrepair.laboratory.systems.registry import entry
+from conrepair_lab.cases.case import Array, Case
+from conrepair_lab.fuzz.cause import Cause
+from conrepair_lab.fuzz.finding import Finding, key_of
+from conrepair_lab.fuzz.looking import look, other_answers
+from conrepair_lab.report.fuzz.folder import write_finding
+from conrepair_lab.systems.registry import entry
 
 _VERSIONS = {"onnxruntime": importlib.metadata.version("onnxruntime")}
 

@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 import onnx_ir
 
-from conrepair.formats.importer.graph import import_model
 from conrepair.ground.runtime.onnx_session import open_session
+from conrepair_onnx_keras.importer.graph import import_model
 
 SEED = 20261120
 

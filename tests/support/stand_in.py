@@ -18,8 +18,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
+from registries import put
 
-from conrepair.application.jobs import systems as jobs
 from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.backends.base import Backend, Switch, named_rightly
 from conrepair.formats.models.identity import model_sha256
@@ -29,10 +29,11 @@ from conrepair.formats.networks.network import CompiledKernel, Network, open_net
 from conrepair.formats.onnx.load.file import specs_of_proto
 from conrepair.formats.onnx.load.framework import FRAMEWORK
 from conrepair.ground.runtime.errors import InferenceError
-from conrepair.laboratory.systems.registry import SYSTEMS
-from conrepair.laboratory.systems.system import Program, Setting, System
 from conrepair.verdicts.truth.agreement import Agreed, agreed
 from conrepair.verdicts.truth.referees import PyTorch, Referee
+from conrepair_lab.jobs import systems as jobs
+from conrepair_lab.systems.registry import SYSTEMS
+from conrepair_lab.systems.system import Program, Setting, System
 
 __all__ = [
     "StandIn",
@@ -88,6 +89,9 @@ class _Backend(Backend):
 
     def check(self, options: Mapping[str, Any]) -> None:
         named_rightly(_WITHOUT, options.get(_WITHOUT, ()), self.passes)
+
+    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
+        return "onnx"
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
         return [Switch(name, "pass", f'without = ["{name}"]') for name in self.on(options)]
@@ -180,7 +184,7 @@ def registered(monkeypatch: pytest.MonkeyPatch, system: StandIn) -> StandIn:
         return agreed([item for item in referees if not isinstance(item, PyTorch)], *more)
 
     monkeypatch.setitem(SYSTEMS, system.name, system)
-    monkeypatch.setitem(BACKENDS, system.name, system.backend)
+    put(monkeypatch, BACKENDS, system.name, system.backend)
     monkeypatch.setattr(jobs, "agreed", without_torch)
     return system
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "conrepair"
+PACKAGES = (ROOT / "conrepair", *sorted(ROOT.glob("plugins/*/conrepair_*")))
 OURS = re.compile(
-    r"\b(?:answers|introduc(?:es|ed)|explains|pieces?|faces?|latent|guilt\w*|convict\w*|accus\w*|culprits?"
+    r"(?<!--)\b(?:answers|introduc(?:es|ed)|explains|pieces?|faces?|latent|guilt\w*|convict\w*|accus\w*|culprits?"
     r"|the noise floor|nothing is proven|the source(?:'s)?(?! (?:code|file))|the target(?:'s)?(?! "
     r"shape)|source and target"
     r"|rows whose number depends)\b",
@@ -34,7 +34,7 @@ class Text:
     """A text of the code.
 
     Attributes:
-        file: Relative to the package.
+        file: From the root.
         line: Where it begins.
         words: Of an f-string, `{}` for what is put in.
         shown: Whether it's a message, and no docstring.
@@ -46,18 +46,19 @@ class Text:
     shown: bool
 
     @property
-    def storey(self) -> str:
-        return self.file.partition("/")[0]
+    def part(self) -> str:
+        package, *inside = self.file.split("/")
+        return f"{package}/{inside[0]}" if len(inside) > 1 else package
 
 
 @functools.cache
 def texts() -> tuple[Text, ...]:
-    """Messages, and first sentences of docstrings, of the whole package."""
-    return tuple(text for file in sorted(PACKAGE.rglob("*.py")) for text in _of_file(file))
+    """Messages, and first sentences of docstrings, of all packages."""
+    return tuple(text for package in PACKAGES for file in sorted(package.rglob("*.py")) for text in _of_file(file))
 
 
 def _of_file(file: Path) -> Iterator[Text]:
-    name, skipped = file.relative_to(PACKAGE).as_posix(), set[int]()
+    name, skipped = file.relative_to(ROOT).as_posix(), set[int]()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):  # what holds others comes before them
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             skipped.add(id(node.value))

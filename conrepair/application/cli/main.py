@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conrepair import __version__
-from conrepair.application.cli import audit_verbs, laboratory_verbs, machine_verbs, model_verbs
+from conrepair.application.cli import audit_verbs, machine_verbs, model_verbs
 from conrepair.application.cli.parser import Catalogue, Parser, check_paths, check_rest
 from conrepair.application.cli.shared import time_limit
 from conrepair.application.cli.surroundings import check_surroundings, refused_by_system
@@ -116,7 +116,7 @@ def _unexpected(error: Exception) -> int:
 
 VERBS: Registry[Catalogue] = Registry(
     "verbs",
-    {name: sort.VERBS for sort in (model_verbs, audit_verbs, laboratory_verbs, machine_verbs) for name in sort.VERBS},
+    {name: sort.VERBS for sort in (model_verbs, audit_verbs, machine_verbs) for name in sort.VERBS},
     Catalogue,
 )
 """The catalogue that each verb stands in."""
@@ -155,7 +155,7 @@ def command_line(default_config: str = "config.json", words: Sequence[str] = ())
         metavar="VERB",
         required=True,
         prog="conrepair",
-        description="`conrepair help VERB` explains one.",
+        description="`conrepair help VERB` has its options.",
     )
     for name in VERBS.own if words and words[0] in VERBS.own else VERBS:
         VERBS[name][name](verbs)

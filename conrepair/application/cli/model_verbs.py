@@ -97,8 +97,8 @@ def localize(parser: Parser) -> None:
     add_format(parser, "text", "json", "github")
     add_output(
         parser,
-        "Write a page, all measurements and colours for Model Explorer to FOLDER, for several models to a folder in "
-        "it for each (default: nothing is written).",
+        "Write a page and all measurements to FOLDER, for several models to a folder in it for each "
+        "(default: nothing is written).",
     )
     add_fresh(parser)
 

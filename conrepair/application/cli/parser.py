@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from conrepair.ground.runtime.errors import ExitCode, UsageError
+from conrepair.ground.runtime.libraries import brings
 from conrepair.ground.runtime.path_text import path_problem
 from conrepair.ground.runtime.words import harmless, meant
 
@@ -17,8 +18,7 @@ EXIT_CODES = """exit codes:
   0 the same (up to rounding, tolerance, or the quantization you asked for), or done;
   1 a difference or a fault was found, or it can't be told;
   2 wrong usage, configuration or data; 3 a model can't be loaded;
-  4 a conversion or an execution failed, the time was up (--timeout), or a result couldn't be
-    written; 130 interrupted."""
+  4 a conversion or a run failed, time was up, or no result could be written; 130 interrupted."""
 
 _GROUPS = ("models", "inputs", "tolerances", "search", "compiler", "output", "general")
 _WIDTH = 100
@@ -109,7 +109,7 @@ class Parser(argparse.ArgumentParser):
             formatter.add_arguments(action for action in group._group_actions if action not in left_out)
             formatter.end_section()
         if left_out:
-            more = f"{len(left_out)} more options, which `{self.prog} --help-all` explains: {names}"
+            more = f"{len(left_out)} more options, with their meaning in `{self.prog} --help-all`: {names}"
             formatter.add_text(textwrap.fill(more, formatter._width, break_on_hyphens=False))
         formatter.add_text(self.epilog)
         return formatter.format_help()
@@ -134,6 +134,8 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]
+        if isinstance(action, Verbs) and (hint := brings(str(value))):
+            raise argparse.ArgumentError(None, f"verb: {value!r} isn't installed{hint}")
         what = "verb" if isinstance(action, Verbs) else argparse._get_action_name(action)
         raise argparse.ArgumentError(
             None, f"{what}: {value!r} isn't known{meant(str(value), known)} (known: {', '.join(known)})"

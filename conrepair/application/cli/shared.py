@@ -11,9 +11,13 @@ from conrepair.application.cli.parser import Parser
 from conrepair.application.verbs.numbers import seconds
 from conrepair.application.verbs.option import About, Options
 from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.words import meant
 
 if TYPE_CHECKING:
     from conrepair.application.config.model import EngineConfig
+
+
+_HERE = "here"
 
 
 def add_engine(parser: Parser) -> None:
@@ -25,7 +29,7 @@ def add_engine(parser: Parser) -> None:
     general = parser["general"]
     engine = general.add_argument(
         "--engine",
-        choices=("here", "dask"),
+        metavar="NAME",
         help="Where jobs run: on this machine, or on a Dask cluster (default: here, or as the configuration says).",
     )
     scheduler = general.add_argument(
@@ -49,23 +53,28 @@ def engine_of(options: argparse.Namespace, configured: EngineConfig | None = Non
     Raises:
         UsageError: if options lack each other.
     """
+    from pydantic import ValidationError
+
     from conrepair.application.config.model import EngineConfig
-    from conrepair.application.config.sections import DaskConfig
+    from conrepair.application.config.parts import ENGINES
 
     known = configured or EngineConfig()
-    if options.engine == "here":
-        known = EngineConfig()
-    elif options.engine == "dask":
-        before = known.dask
-        scheduler = options.scheduler or (before and before.scheduler)
-        exchange = options.exchange or (before and before.exchange)
-        if not scheduler or not exchange:
-            raise UsageError("--engine dask needs --scheduler ADDRESS and --exchange PLACE (docs/crowd.md).")
-        without = None if before is None else before.without_tls
-        return EngineConfig(dask=DaskConfig(scheduler=scheduler, exchange=exchange, without_tls=without))
-    if options.scheduler or options.exchange:
-        raise UsageError("--scheduler and --exchange need --engine dask.")
-    return known
+    given = {name: value for name in ("scheduler", "exchange") if (value := getattr(options, name)) is not None}
+    if options.engine in {None, _HERE}:
+        if given:
+            raise UsageError("--scheduler and --exchange are of another engine: give --engine dask.")
+        return known if options.engine is None else EngineConfig()
+    name = options.engine
+    if name not in ENGINES:
+        there = ", ".join([_HERE, *ENGINES])
+        raise UsageError(f"--engine {name}: there's no such engine{meant(name, ENGINES)} (known: {there}).")
+    before = getattr(known, name)
+    told = {} if before is None else before.model_dump(exclude_none=True)
+    try:
+        return EngineConfig.model_validate({name: told | given})
+    except ValidationError as error:
+        lacking = ", ".join(f"--{item['loc'][-1]}" for item in error.errors() if item["type"] == "missing")
+        raise UsageError(f"--engine {name} needs {lacking or 'other values'} (docs/crowd.md).") from error
 
 
 _SEARCHES = ("seconds", "advice")
@@ -179,7 +188,7 @@ def add_force(parser: Parser) -> None:
     )
 
 
-_FORMS = {"text": "text for people", "json": "JSON for programs", "github": "text with GitHub's ::error lines"}
+_FORMS = {"text": "text", "json": "JSON", "github": "text with GitHub's ::error lines"}
 
 
 def add_format(parser: Parser, *forms: str) -> None:

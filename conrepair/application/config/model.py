@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -13,14 +15,13 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
-    create_model,
     field_validator,
     model_validator,
 )
 
 from conrepair.application.config.device_url import DEVICE_URL, device_of_url
+from conrepair.application.config.parts import ENGINES, PARTS, Engine, Part, with_parts
 from conrepair.application.config.rules import LOCAL_DEVICE, broken_rules
-from conrepair.application.config.sections import PARTS, DaskConfig, FuzzConfig, GenerateConfig, Part, TraceConfig
 from conrepair.application.config.strict import (
     AnyPath,
     Bool,
@@ -639,6 +640,7 @@ class ToleranceConfig(OutputToleranceConfig):
         default_factory=dict,
         description="Share of the labelled samples by which accuracy may drop, by top1, top5 and the like: a model "
         "that loses more is faulty. It replaces limits of quantized models that aren't given.",
+        json_schema_extra={"additionalProperties": False},
     )
 
     @property
@@ -757,7 +759,28 @@ class LimitsConfig(Strict):
 class EngineConfig(Strict):
     """What runs jobs; without anything in it, this machine."""
 
-    dask: DaskConfig | None = None
+    @property
+    def chosen(self) -> Engine | None:
+        """The one that's named; None for this machine."""
+        return next((part for name in ENGINES if (part := getattr(self, name)) is not None), None)
+
+    @contextlib.contextmanager
+    def opened(self, *, quiet: bool = True) -> Iterator[None]:
+        """Run the jobs of a block where it's said.
+
+        Args:
+            quiet: Whether nothing is told of it.
+
+        Raises:
+            UsageError: if it may not be used, or isn't installed.
+            DeviceError: if it doesn't answer.
+        """
+        with contextlib.nullcontext() if self.chosen is None else self.chosen.opened(quiet=quiet):
+            yield
+
+
+if not TYPE_CHECKING:
+    EngineConfig = with_parts(EngineConfig, {name: (part, part.__doc__) for name, part in ENGINES.items()})
 
 
 def _items(value: Any, key: str) -> list[Any]:
@@ -794,7 +817,7 @@ class AuditConfig(Strict):
     """A whole audit: `python3 main.py CONFIG`."""
 
     model_config = ConfigDict(json_schema_extra=_of_something)
-    parts: ClassVar[tuple[str, ...]] = tuple(PARTS.own)
+    parts: ClassVar[tuple[str, ...]] = ()
 
     schema_: str | None = Field(None, alias="$schema", description="For editors.")
     schema_version: Annotated[Literal[1], BeforeValidator(_no_truth)] = Field(
@@ -807,9 +830,6 @@ class AuditConfig(Strict):
     architectures: tuple[ArchitecturesConfig, ...] = Field(
         (), description="Whole lists of architectures, after the models."
     )
-    generate: GenerateConfig | None = Field(None, description=PARTS["generate"].words)
-    trace: TraceConfig | None = Field(None, description=PARTS["trace"].words)
-    fuzz: FuzzConfig | None = Field(None, description=PARTS["fuzz"].words)
     keep_models: Bool = Field(
         False,
         description="Keep the model files of audited architectures; else they go as soon as their rows are there.",
@@ -848,7 +868,7 @@ class AuditConfig(Strict):
 
     @classmethod
     def with_parts(cls, names: Iterable[str]) -> type[AuditConfig]:
-        """The same with sections of plug-ins.
+        """The configuration with sections of plug-ins.
 
         Args:
             names: Keys, some of which may be sections.
@@ -856,10 +876,7 @@ class AuditConfig(Strict):
         more = [name for name in names if name not in cls.model_fields and name in PARTS]
         if not more:
             return cls
-        fields: dict[str, Any] = {
-            name: (PARTS[name].config | None, Field(None, description=PARTS[name].words)) for name in more
-        }
-        found = create_model(cls.__name__, __base__=cls, __module__=cls.__module__, __doc__=cls.__doc__, **fields)
+        found = with_parts(cls, {name: (PARTS[name].config, PARTS[name].words) for name in more})
         found.parts = (*cls.parts, *more)
         return found
 
@@ -868,6 +885,14 @@ class AuditConfig(Strict):
         """Sections that are there, by their keys."""
         there = [(name, getattr(self, name), PARTS[name]) for name in self.parts]
         return [item for item in there if item[1] is not None]
+
+    def part_problems(self, base: Path) -> list[str]:
+        """What a run would refuse of them, a line for each, which begins with the place in the configuration.
+
+        Args:
+            base: Folder that relative paths start from.
+        """
+        return [line for _, section, part in self.asked for line in part.problems(section, self, base)]
 
     def backends_of(self, model: ModelConfig) -> tuple[BackendConfig, ...]:
         """Where a model shall run."""

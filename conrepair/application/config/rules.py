@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from conrepair.application.config.model import AuditConfig
+from conrepair.application.config.parts import PARTS
 from conrepair.ground.runtime.words import meant
 
 LOCAL_DEVICE = "local"
@@ -30,8 +31,8 @@ def broken_rules(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], s
         for section, part, _ in config.asked
     }
     if not config.models and not config.architectures and not sections:
-        *others, last = map(repr, ("architectures", *config.parts))
-        yield ("models",), f"give at least one, or {', '.join(others)} or {last}"
+        others = ", ".join(map(repr, ("architectures", *PARTS)))
+        yield ("models",), f"give at least one model, or one of the sections {others}"
     taken = {config.name.lower(), STORE}
     for section, folder in sections.items():
         if folder.lower() in taken:

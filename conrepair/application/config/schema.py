@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.application.config.model import AuditConfig
-from conrepair.application.config.sections import PARTS
+from conrepair.application.config.parts import PARTS
 
 SCHEMA_PATH = Path(__file__).with_name("schema.json")
 

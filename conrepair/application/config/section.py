@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_origin
 
 from pydantic import Field, create_model, model_validator
 
 from conrepair.application.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict
-from conrepair.application.verbs.generate import CASES, FORMS, PATTERNS, RANKS
 from conrepair.application.verbs.option import (
     COUNT,
     DATA,
@@ -35,8 +34,7 @@ Kind = TypeVar("Kind", bound="Section")
 _MOST = 1_000_000
 _LIMITS = "limits."  # of a run, which are another part of a configuration
 _PATHS = frozenset({"accuracy", "data", "functions", "grown_from", "known", "learn", "models"})
-_Share = Annotated[Float, Field(ge=0, le=1)]
-_Rank = Annotated[Int, Field(ge=0, le=6)]
+Share = Annotated[Float, Field(ge=0, le=1)]
 _KINDS: Mapping[Value, Any] = MappingProxyType(
     {
         SWITCH: Bool,
@@ -44,13 +42,10 @@ _KINDS: Mapping[Value, Any] = MappingProxyType(
         OR_NONE: Annotated[Int, Field(ge=0, le=_MOST)],
         SEED: Annotated[Int, Field(ge=0, le=MOST_SEED)],
         NUMBER: Float,
-        SHARE: _Share,
+        SHARE: Share,
         SECONDS: Annotated[Seconds, Field(gt=0)],
         FILE: AnyPath,
         DATA: AnyPath,
-        RANKS: tuple[_Rank, _Rank],
-        FORMS: dict[str, _Share],
-        PATTERNS: dict[str, _Share],
     }
 )
 
@@ -61,10 +56,14 @@ class Section(Strict):
     Attributes:
         verb: Whose options they are.
         each: Options that the verb gets for each of several models.
+        kinds: Types in JSON of options that only this verb has.
+        no_paths: What may stand where a path is expected, and is none.
     """
 
     verb: ClassVar[type[Options]]
     each: ClassVar[tuple[str, ...]] = ()
+    kinds: ClassVar[Mapping[Value, Any]] = MappingProxyType({})
+    no_paths: ClassVar[frozenset[str]] = frozenset()
 
     folder: OutputPath
 
@@ -97,8 +96,14 @@ class Section(Strict):
         Raises:
             UsageError: for options that can't be meant together.
         """
-        paths = {name: _placed(value, base) for name, value in self._told.items() if name in _PATHS}
+        paths = {name: self._placed(value, base) for name, value in self._told.items() if name in _PATHS}
         return verb(**(self._told | paths | more))
+
+    def _placed(self, value: Any, base: Path) -> Any:
+        """A path below a folder, or several; nothing, and what's no path, as it is."""
+        if isinstance(value, tuple):
+            return tuple(self._placed(item, base) for item in value)
+        return value if value is None or value in self.no_paths else str(base / value)
 
 
 def of_options(*without: str) -> Callable[[type[Kind]], type[Kind]]:
@@ -110,7 +115,7 @@ def of_options(*without: str) -> Callable[[type[Kind]], type[Kind]]:
 
     def made(kind: type[Kind]) -> type[Kind]:
         fields = {
-            name: _field(about.value, default, kind.verb.meaning(name, flags=False))
+            name: _field(kind, about.value, default, kind.verb.meaning(name, flags=False))
             for name, about, default in kind.verb.declared()
             if name not in {*without, *kind.model_fields} and not about.key.startswith(_LIMITS)
         }
@@ -120,9 +125,9 @@ def of_options(*without: str) -> Callable[[type[Kind]], type[Kind]]:
     return made
 
 
-def _field(value: Value, default: Any, words: str) -> Any:
-    kind = _kind(value)
-    if value in {FORMS, PATTERNS}:
+def _field(section: type[Section], value: Value, default: Any, words: str) -> Any:
+    kind = section.kinds.get(value) or _kind(value)
+    if get_origin(kind) is dict:
         return kind, Field(default_factory=dict, description=words)
     return (kind | None if default is None else kind), Field(default, description=words)
 
@@ -136,10 +141,3 @@ def _kind(value: Value) -> Any:
     if value.checked is arguments.FILES:
         return tuple[AnyPath, ...]
     return tuple[str, ...] if value.many else str
-
-
-def _placed(value: Any, base: Path) -> Any:
-    """A path below a folder, or several; nothing, and what stands for ONNX's own cases, as it is."""
-    if isinstance(value, tuple):
-        return tuple(_placed(item, base) for item in value)
-    return value if value in {None, CASES} else str(base / value)

@@ -14,32 +14,16 @@ from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, NETWOR
 JOBS: Mapping[str, str] = MappingProxyType(
     {
         **STEPS,
-        "accuracy": "conrepair.application.jobs.systems:accuracy",
-        "answers": "conrepair.application.jobs.systems:answers",
         "attempt": "conrepair.application.jobs.conversion:attempt",
         "build": "conrepair.application.jobs.description:build",
         "compile": "conrepair.application.jobs.execution:compile",
         "contents": "conrepair.application.jobs.description:contents",
-        "convert_network": "conrepair.application.campaigns.network_conversions:convert_network",
-        "element_types": "conrepair.application.campaigns.generate_jobs:element_types",
-        "execute_released": "conrepair.application.jobs.released:execute_released",
-        "forms": "conrepair.application.jobs.trace_kernels:forms",
-        "fuzz_recheck": "conrepair.application.campaigns.fuzz_jobs:fuzz_recheck",
-        "fuzz_reduce": "conrepair.application.campaigns.fuzz_jobs:fuzz_reduce",
-        "fuzz_try": "conrepair.application.campaigns.fuzz_jobs:fuzz_try",
-        "generate": "conrepair.application.campaigns.generate_jobs:generate",
-        "kernels": "conrepair.application.jobs.trace_kernels:kernels",
-        "learn": "conrepair.application.campaigns.generate_material:learn",
         "look": "conrepair.application.pipeline.look:look",
-        "narrow": "conrepair.application.campaigns.narrowing_jobs:narrow",
         "outline": "conrepair.application.jobs.conversion:outline",
         "patch": "conrepair.application.jobs.repair:patch",
         "probe": "conrepair.application.jobs.probes:probe",
         "probe_gpu": "conrepair.application.jobs.gpu_probes:probe_gpu",
-        "referees": "conrepair.application.jobs.systems:referees",
         "repair": "conrepair.application.jobs.repair:repair",
-        "switches": "conrepair.application.jobs.systems:switches",
-        "trace": "conrepair.application.jobs.trace_search:trace",
     }
 )
 """By the name that a task has: "package.module:function", imported where the job runs."""
@@ -67,8 +51,7 @@ None of these starts a thread, which PyTorch and TensorFlow do: they're imported
 
 _ON_DEVICES = {
     NETWORK: frozenset({"compile", "execute"}),
-    GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"})
-    | {"accuracy", "answers", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "kernels", "switches", "trace"},
+    GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"}),
 }  # what runs on one that isn't the processor
 
 

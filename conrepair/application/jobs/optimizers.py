@@ -12,7 +12,7 @@ from conrepair.formats.onnx.load.framework import OnnxRunnable
 from conrepair.formats.onnx.load.optimizers import OPTIMIZERS
 from conrepair.ground.data.feeds import batches, open_feeds
 from conrepair.ground.metrics.running_error import relative_l2
-from conrepair.laboratory.cases.bisection import fewest_that_heal
+from conrepair.ground.runtime.bisection import fewest_that_heal
 
 _SESSIONS = 60  # that are opened: one optimization takes twelve
 _RIGHT = 0.1  # of the error with all optimizations, at most, where the wrong one is off

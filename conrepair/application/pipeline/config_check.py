@@ -8,7 +8,7 @@ from typing import Any
 
 from conrepair.application.config.load import sound_parts
 from conrepair.application.config.model import AuditConfig, DatasetConfig, ModelConfig
-from conrepair.application.crowd.engine import check_engine
+from conrepair.application.config.parts import ENGINES
 from conrepair.application.pipeline.architectures import architecture_models
 from conrepair.application.pipeline.audit import check_output
 from conrepair.application.pipeline.from_config import (
@@ -19,7 +19,6 @@ from conrepair.application.pipeline.from_config import (
     goals_of,
     resolve_dataset,
 )
-from conrepair.application.pipeline.part_checks import part_problems
 from conrepair.application.pipeline.plan import backend_options, plan_conversions, plan_preparation
 from conrepair.application.pipeline.recipes import recipe_from_config
 from conrepair.application.pipeline.settings import AS_IT_IS
@@ -63,13 +62,15 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
         lines += _of_model(config, model, wheres[model.name], base)
     if any(config.dataset_of(model) is config.dataset for model in active):
         lines += _of_dataset(config.dataset, "$.dataset", base)
-    lines += _refused("$.engine.dask: ", lambda: check_engine(config.engine))
+    if (engine := config.engine.chosen) is not None:
+        name = next(name for name in ENGINES if getattr(config.engine, name) is engine)
+        lines += _refused(f"$.engine.{name}: ", engine.check)
     for check in (
         lambda: config.architectures and architecture_models(config),
         lambda: check_output(config, base),
     ):
         lines += _refused("", check)
-    lines += part_problems(config, base)
+    lines += config.part_problems(base)
     return list(dict.fromkeys(lines))
 
 

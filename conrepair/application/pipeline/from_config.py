@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -17,14 +17,12 @@ from conrepair.application.config.model import (
     ConversionConfig,
     DatasetConfig,
     LibrariesConfig,
-    LimitsConfig,
     ModelConfig,
     OnnxRuntimeConfig,
     PluginConfig,
     SyntheticConfig,
     TvmConfig,
 )
-from conrepair.application.config.sections import GenerateConfig
 from conrepair.application.jobs.values import BuildRequest
 from conrepair.application.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
 from conrepair.application.pipeline.plan import Goal
@@ -32,7 +30,6 @@ from conrepair.application.pipeline.recipes import default_recipe, recipe_from_c
 from conrepair.application.pipeline.settings import BackendChoice, Settings, Stages
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import Place, Problem
-from conrepair.application.verbs.generate import Generate
 from conrepair.application.verbs.metrics import metrics
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
@@ -51,28 +48,8 @@ from conrepair.ground.zoo.packages import ProgressCallback
 from conrepair.verdicts.evaluate.own_metrics import loaded
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 
-if TYPE_CHECKING:
-    from conrepair.application.campaigns.generating import GenerationRequest
-
 _TORCHVISION_INPUT = {"inception_v3": 299}
 _DEFAULT_IMAGE = 224
-
-
-def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> GenerationRequest:
-    """What networks a configuration asks for.
-
-    Args:
-        wanted: Its section.
-        limits: Of its run.
-        base: Folder that relative paths start from.
-
-    Raises:
-        UsageError: if a model or function that it names isn't there.
-        ModelLoadError: if the functions may not be run.
-    """
-    from conrepair.application.campaigns.generating import request_of  # imports ONNX
-
-    return request_of(wanted.asked(Generate, base, workers=limits.workers), base, memory_gb=limits.memory_gb)
 
 
 def check_converters(config: AuditConfig) -> None:

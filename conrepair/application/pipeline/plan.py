@@ -144,7 +144,7 @@ def plan_preparation(name: str, model: Model, config: BackendChoice) -> tuple[Co
         ConfigError: if there's no route.
     """
     elsewhere = config.in_release
-    wanted = elsewhere.system.format if elsewhere else backend(config.name).takes(model, config.options)
+    wanted = elsewhere.format if elsewhere else backend(config.name).takes(model, config.options)
     if wanted == model.framework:
         return ()
     return tuple(conversions_along(find_route(model.framework, wanted, model=model), name))

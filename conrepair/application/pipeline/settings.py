@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from conrepair.application.report.result import Place
 from conrepair.application.verbs.options import Compare, Convert, Fed, Layers, Localize, Pair, Repair
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.repairs.options import RepairOptions
-from conrepair.ground.runtime.errors import ConfigError
+from conrepair.ground.runtime.errors import ConfigError, UsageError
+from conrepair.ground.runtime.plugins import Registry
 from conrepair.verdicts.evaluate.own_metrics import Metric, loaded
 from conrepair.verdicts.evaluate.tolerance import WITHOUT_BUDGET, Tolerance, check_names
-
-if TYPE_CHECKING:
-    from conrepair.laboratory.systems.registry import InRelease
 
 STEPS = 4
 """Inputs in a row that make a sample of a model with a state, where nobody says how many."""
 
 _FEW = 4  # inputs, which tell what's off by far as well as more do
+
+
+class InRelease(Protocol):
+    """A backend in another release of its library, for the job `execute_released`."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What a job needs for it."""
+
+    @property
+    def format(self) -> str:
+        """The format that it takes."""
+
+
+RELEASES: Registry[Callable[[str, Mapping[str, Any]], InRelease | None]] = Registry("releases", {}, Callable)
+"""What runs a backend, by its name and options, in the release that these name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +61,17 @@ class BackendChoice:
 
     @property
     def in_release(self) -> InRelease | None:
-        """What runs it in another release of its library; None in the one that's installed."""
+        """What runs it in another release of its library; None in the one that's installed.
+
+        Raises:
+            UsageError: if it can't be run in others.
+        """
         if not self.options.get("release"):
             return None
-        from conrepair.laboratory.systems.registry import released  # which takes a while to import
-
-        return released(self.name, self.options)
+        runs = next(iter(RELEASES.values()), None)
+        if runs is None:
+            raise UsageError("other releases of a library are run by the laboratory: pip install 'conrepair[lab]'.")
+        return runs(self.name, self.options)
 
 
 LIBRARIES = BackendChoice()

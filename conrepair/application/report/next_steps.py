@@ -83,6 +83,13 @@ def differing(verdict: Verdict, files: Sequence[str | Path], more: Sequence[str]
     return (layers,) if recorded else (layers, pair_step("repair", files, "fixes the file", *more))
 
 
+def _words_of(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # of a document that anybody may have written
+        return []
+
+
 def fed(command: str, *, but: str = "") -> list[str]:
     """The options of a command that say what models are fed, for another command.
 
@@ -90,10 +97,7 @@ def fed(command: str, *, but: str = "") -> list[str]:
         command: As it was typed.
         but: One that isn't wanted.
     """
-    try:
-        words, found = shlex.split(command), list[str]()
-    except ValueError:  # of a document that anybody may have written
-        return []
+    words, found = _words_of(command), list[str]()
     for place, word in enumerate(words):
         flag, equals, _ = word.partition("=")
         if flag in _FED and flag != but:
@@ -110,7 +114,7 @@ def typed(word: str | Path) -> str:
 
 def _of_pair(row: Row, result: AuditResult) -> tuple[Step, ...]:
     """Of two files that were named."""
-    files, more = [result.config.get(side, "") for side in ("source", "target")], fed(result.command)
+    files, more = _named(result), fed(result.command)
     source, named = result.rows[0], all(isinstance(file, str) and file for file in files)
     if (source is not row and source.problem is not None) or not named or row.where in result.known:
         return ()
@@ -123,8 +127,22 @@ def _of_pair(row: Row, result: AuditResult) -> tuple[Step, ...]:
     if result.kind != "compare":
         return _of_layers(row, result, files, more)
     data = result.config.get("data") is not None
-    random = source.ran.run is not None and bool(source.ran.run.unsteady)
+    run = source.ran.run
+    random = run is not None and run.folder.is_dir() and bool(run.unsteady)  # what was read of a file has no folder
     return _of_outputs(row, files, more, data=data, random=random)
+
+
+def _named(result: AuditResult) -> list[str]:
+    """Both files as they stand in the command, which was typed where they're found by that; else by their paths."""
+    words = _words_of(result.command)
+    paths = [result.config.get(side, "") for side in ("source", "target")]
+    ends = {path: [word for word in words if _is_end(word, path)] for path in paths if isinstance(path, str)}
+    return [(ends.get(path) or [path])[0] for path in paths]
+
+
+def _is_end(word: str, path: str) -> bool:
+    parts = Path(word).parts
+    return bool(parts) and Path(path).parts[-len(parts) :] == parts
 
 
 def _of_outputs(row: Row, files: Sequence[str], more: Sequence[str], *, data: bool, random: bool) -> tuple[Step, ...]:

@@ -1,25 +1,21 @@
-"""Write the JSON Schemas of what commands write: `python -m conrepair.application.report.schema` (tests compare)."""
+"""Write the JSON Schema of result.json: `python -m conrepair.application.report.schema` (a test compares)."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from conrepair.application.report.fuzz.summary import Summary
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.saved import SCHEMA_VERSION
-from conrepair.application.report.tracing.folder import VERSION as TRACE_VERSION
 from conrepair.ground.runtime.errors import ExitCode
-from conrepair.laboratory.accuracy.measured import Measured
-from conrepair.laboratory.fuzz.finding import VERSION as FUZZ_VERSION
-from conrepair.laboratory.fuzz.finding import Finding
-from conrepair.laboratory.tracing.result import Traced
 
 _ATTRIBUTE = re.compile(r"^    (\w+): ", re.MULTILINE)
 
@@ -44,57 +40,50 @@ class _OfValues(GenerateJsonSchema):
 
 
 _STEP = {"properties": {key: {"type": "string"} for key in ("command", "why")}, "required": ["command", "why"]}
-_OF_FUZZ = {"schema_version": {"const": FUZZ_VERSION, "description": "Of this form."}}
-_DOCUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "finding": (Finding, _OF_FUZZ),
-    "findings": (Summary, _OF_FUZZ),
-    "trace": (
-        Traced,
-        {
-            "schema_version": {"const": TRACE_VERSION, "description": "Of this form."},
-            "verdict": {"type": "string", "description": "One sentence."},
-            "exit_code": {"enum": [0, 1], "description": "That of the command."},
-        },
-    ),
-    "accuracy": (list[Measured], {}),
-    "result": (
-        AuditResult,
-        {
-            "schema_version": {"const": SCHEMA_VERSION, "description": "Of this form; another one is refused."},
-            "exit_code": {"enum": [int(code) for code in ExitCode], "description": "That of the command."},
-            "next": {
-                "type": "array",
-                "description": 'What to do, in order: a command, or "" where none does it, and why.',
-                "items": {"type": "object", "additionalProperties": False, **_STEP},
-            },
-        },
-    ),
-}  # by name: what is written, and fields in front of its own
 
 
-def schema_path(name: str) -> Path:
-    """Where the schema of a document is kept.
+@dataclass(frozen=True)
+class Document:
+    """What a command writes as JSON.
 
-    Args:
-        name: Of the document, without its suffix: "result" of result.json.
+    Attributes:
+        path: Where its schema is kept.
+        kind: The type that it's written of.
+        more: Fields in front of the type's own.
     """
-    return Path(__file__).with_name(f"{name}.schema.json")
+
+    path: Path
+    kind: Any
+    more: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Its JSON Schema (draft 2020-12)."""
+        found = pydantic.TypeAdapter(self.kind).json_schema(mode="serialization", schema_generator=_OfValues)
+        if self.more:
+            found |= {"properties": self.more | found["properties"], "required": [*self.more, *found["required"]]}
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+    @property
+    def text(self) -> str:
+        """What the schema's file holds."""
+        return json.dumps(self.schema, indent=2) + "\n"
 
 
-def schema_of(name: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a document."""
-    kind, own = _DOCUMENTS[name]
-    found = pydantic.TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_OfValues)
-    if own:
-        found |= {"properties": own | found["properties"], "required": [*own, *found["required"]]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
-
-
-def schema_text(name: str) -> str:
-    """What the schema's file holds."""
-    return json.dumps(schema_of(name), indent=2) + "\n"
-
+RESULT = Document(
+    Path(__file__).with_name("result.schema.json"),
+    AuditResult,
+    {
+        "schema_version": {"const": SCHEMA_VERSION, "description": "Of this form; another one is refused."},
+        "exit_code": {"enum": [int(code) for code in ExitCode], "description": "That of the command."},
+        "next": {
+            "type": "array",
+            "description": 'What to do, in order: a command, or "" where none does it, and why.',
+            "items": {"type": "object", "additionalProperties": False, **_STEP},
+        },
+    },
+)
+"""`result.json`."""
 
 if __name__ == "__main__":
-    for document in _DOCUMENTS:
-        schema_path(document).write_text(schema_text(document), encoding="utf-8")
+    RESULT.path.write_text(RESULT.text, encoding="utf-8")

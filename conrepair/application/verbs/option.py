@@ -21,6 +21,7 @@ from conrepair.ground.runtime.words import meant
 P = ParamSpec("P")
 R = TypeVar("R")
 Asked = TypeVar("Asked", bound="Options")
+_PACKAGE = "conrepair"
 _KEY, _WORDS = "about", "words"
 _SMALL = 1e-3
 _NAME, _FIRST = re.compile(r"`(\w+)`"), re.compile(r"^\w+")
@@ -234,7 +235,7 @@ def takes(options: Callable[P, Asked]) -> Callable[[Callable[[Asked], R]], Calla
             except TypeError as error:
                 unknown = [name for name in kwargs if name not in signature.parameters]
                 close = _meant_by(unknown[0], options) if unknown else ""
-                raise TypeError(f"conrepair.{function.__name__}() {error}{close}") from None
+                raise TypeError(f"{_PACKAGE}.{function.__name__}() {error}{close}") from None
             try:
                 return function(options(*args, **kwargs))
             except ConrepairError as error:

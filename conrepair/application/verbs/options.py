@@ -158,7 +158,7 @@ class Fed(Loaded):
         "Your own inputs, first axis samples: a folder of photos, .npz/.npy, arrays, or an iterable of batches.",
         DATA,
         usual="random inputs",
-        typed="Your own inputs: a folder of photos, or arrays in .npz/.npy (first axis samples).",
+        typed="Your own inputs: a folder of photos, or .npz/.npy arrays, samples first.",
         default=None,
     )
     recipe: _Recipe = option(

@@ -10,7 +10,7 @@ from conrepair.ground.runtime.plugins import Registry
 from conrepair.ground.runtime.words import meant
 
 _MODULES = (
-    *("torch_onnx", "onnx_torch", "onnx_keras", "onnx_normalise", "from_keras", "from_savedmodel", "tflite_onnx"),
+    *("torch_onnx", "onnx_torch", "onnx_normalise", "from_keras", "from_savedmodel", "tflite_onnx"),
     *("onnx_tools", "isolated", "onnx_keras_onnx2keras"),
 )
 CONVERTERS: Registry[Converter] = Registry(

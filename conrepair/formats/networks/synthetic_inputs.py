@@ -31,7 +31,7 @@ _SIZE = 2  # of the batch, where a file leaves it open
 _TRIALS = 64  # of sizes that a file leaves open
 # For logarithms and roots; for what overflows; for what needs more; for pictures.
 _OTHERS = ((0.05, 1.0), (-0.05, 0.05), (1.0, 8.0), (0.0, 255.0))
-_OTHER_DATA = "try your own data, or another range of inputs"
+_OTHER_DATA = "try your own data (--data), or another range of inputs (--low, --high)"
 
 
 @dataclass(frozen=True)

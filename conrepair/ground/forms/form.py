@@ -47,7 +47,7 @@ class Writing:
         pattern: What is looked for.
         stable: What computes the same and keeps its digits; "" where there's none.
         naive: What systems may compute, one or several with "|" between; by default the pattern, or the forms of
-            the operator that `conrepair.laboratory.accuracy.naive` has.
+            the operator that `conrepair_lab.accuracy.naive` has.
         sizes: The magnitudes that rounding errors are relative to, where it isn't known in which order they're made.
         kernels: Words of the operator's naive forms that are meant.
         safe: It isn't the form, though a later one would see it there.

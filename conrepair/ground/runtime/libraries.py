@@ -22,11 +22,13 @@ class Extra:
         name: As pip takes it.
         purpose: What needs it, in words.
         libraries: The package of each library, by the name that it's imported by.
+        verbs: Those of the command line that it brings.
     """
 
     name: str
     purpose: str
     libraries: Mapping[str, str]
+    verbs: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -55,7 +57,8 @@ EXTRAS = (
     Extra(
         "keras",
         "Keras's files (.keras, .h5) and conversions from and to them",
-        {"keras": "keras", "h5py": "h5py", "sympy": "sympy", "onnx2keras": "onnx2keras"},
+        {"keras": "keras", "h5py": "h5py", "sympy": "sympy", "onnx2keras": "onnx2keras"}
+        | {"conrepair_onnx_keras": "conrepair-onnx-keras"},
     ),
     Extra(
         "tflite",
@@ -69,12 +72,22 @@ EXTRAS = (
         "the converters onnx-onnxoptimizer, onnx-onnxsim and onnx-onnxslim",
         {"onnxoptimizer": "onnxoptimizer", "onnxsim": "onnxsim", "onnxslim": "onnxslim"},
     ),
-    Extra("generate", "random networks", {"z3": "z3-solver"}),
-    Extra("trace", "the search method cmaes", {"cma": "cma"}),
+    Extra(
+        "lab",
+        "random networks, campaigns, traces and the accuracy of operators",
+        {"conrepair_lab": "conrepair-lab", "z3": "z3-solver", "cma": "cma"},
+        ("accuracy", "fuzz", "generate", "trace"),
+    ),
+    Extra("legacy", "configurations of ConRepAIr and FetaFix", {"conrepair_legacy": "conrepair-legacy"}),
     Extra(
         "crowd",
         "jobs on a Dask cluster",
-        {"distributed": "distributed", "fsspec": "fsspec", "cryptography": "cryptography"},
+        {
+            "conrepair_crowd": "conrepair-crowd",
+            "distributed": "distributed",
+            "fsspec": "fsspec",
+            "cryptography": "cryptography",
+        },
     ),
     Extra(
         "zoo",
@@ -85,6 +98,11 @@ EXTRAS = (
 
 _BY_MODULE = {module: extra for extra in EXTRAS for module in extra.libraries}
 _BY_DISTRIBUTION = {package: extra for extra in EXTRAS for package in extra.libraries.values()}
+
+
+def brings(verb: str) -> str:
+    """What installs a verb that isn't there; "" where no extra has one of that name."""
+    return next((f"; install it: {extra.command}" for extra in EXTRAS if verb in extra.verbs), "")
 
 
 def extra_of_distribution(name: str) -> Extra | None:

@@ -145,6 +145,10 @@ class Registry(Mapping[str, _Known], Generic[_Known]):
             item for item in plugins() if item.group == self.group and not item.problem and item.name not in self.own
         )
 
+    def __contains__(self, name: object) -> bool:
+        """Whether there's one of that name that can be imported; others aren't imported to find out."""
+        return name in self.own or any(item.name == name and not self.problem(item) for item in self._plugins())
+
     def __iter__(self) -> Iterator[str]:
         """Names; plug-ins that can't be imported are left out."""
         yield from self.own
@@ -186,3 +190,7 @@ class Names(tuple[str, ...]):
     def __contains__(self, name: object) -> bool:
         """Whether there's something of that name."""
         return super().__contains__(name) or name in named(self.group)
+
+
+FUNCTIONS: Registry[Any] = Registry("functions", {}, object)
+"""What other packages add to `conrepair` itself: functions and types by their names."""

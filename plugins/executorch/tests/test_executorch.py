@@ -67,4 +67,4 @@ def test_a_wrong_one_is_named_at_its_layer(right: Path, tmp_path: Path) -> None:
 def test_without_a_record_the_outputs_are_judged(right: Path, tmp_path: Path) -> None:
     found = conrepair.localize(right.with_suffix(".pt2"), _wrong(tmp_path, record=False), samples=4)
     assert found.verdict == "faulty"
-    assert any("outputs alone" in note for note in found.localization.notes)
+    assert any("only outputs were recorded" in note for note in found.localization.notes)

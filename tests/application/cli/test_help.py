@@ -23,7 +23,7 @@ def test_help_explains_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_alone_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     told = printed(["help"], capsys)
     assert told == printed(["--help"], capsys)
-    assert "`conrepair help VERB` explains one." in told
+    assert "`conrepair help VERB` has its options." in told
 
 
 def test_help_of_no_verb_says_which_was_meant(capsys: pytest.CaptureFixture[str]) -> None:

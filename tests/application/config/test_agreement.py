@@ -14,6 +14,7 @@ from schema_values import documents, spoiled
 
 from conrepair.application.config.load import _first_causes
 from conrepair.application.config.model import AuditConfig
+from conrepair.application.config.parts import PARTS
 from conrepair.application.config.schema import json_schema
 
 SCHEMA = json_schema()
@@ -24,7 +25,7 @@ RULES = {"rule", "value_error"}
 
 def refusals(value: Any) -> set[str]:
     try:
-        AuditConfig.model_validate(json.loads(json.dumps(value)))
+        AuditConfig.with_parts(PARTS).model_validate(json.loads(json.dumps(value)))
     except ValidationError as error:
         return {problem["type"] for problem in _first_causes(error.errors())}
     return set()

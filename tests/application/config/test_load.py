@@ -110,7 +110,7 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
     "null": (None, "$", "valid dictionary"),
     "a text": ("onnx", "$", '(given: "onnx")'),
     "no models": ({}, "$.models", "give at least one"),
-    "an empty list of models": ({"models": []}, "$.models", "or 'architectures'"),
+    "an empty list of models": ({"models": []}, "$.models", "one of the sections 'architectures'"),
     "a family that doesn't exist": ({"architectures": [{"family": "tv"}]}, "$.architectures[0].family", "'keras'"),
     "models that are no list": ({"models": 3}, "$.models", "(given: 3)"),
     "a model that is no object": ({"models": ["net.onnx"]}, "$.models[0]", '(given: "net.onnx")'),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conrepair.application.config.sections import FuzzConfig, GenerateConfig, TraceConfig
-from conrepair.application.verbs.fuzz import Fuzz
-from conrepair.application.verbs.generate import Generate
-from conrepair.application.verbs.trace import Trace
+from conrepair_lab.options.fuzz import Fuzz
+from conrepair_lab.options.generate import Generate
+from conrepair_lab.options.trace import Trace
+from conrepair_lab.sections import FuzzConfig, GenerateConfig, TraceConfig
 
 BASE = Path("/audit")
 

@@ -23,14 +23,11 @@ PACKAGE = Path(conrepair.__file__).parent
         ("localize", "formats/tflite/read/network.py"),
         ("repair", "diagnosis/repairs/search.py"),
         ("rounding", "diagnosis/localization/run/reference.py"),
-        ("convert", "formats/importer/operators/recurrent.py"),
         ("convert", "formats/converters/all_converters.py"),
         ("execute", "formats/keras/load/framework.py"),
         ("describe", "formats/torch/load/framework.py"),
         ("compile", "formats/tvm/build.py"),
         ("draw_inputs", "formats/networks/synthetic_inputs.py"),
-        ("generate", "laboratory/generate/specifications/pooling.py"),  # registered by its package's name
-        ("fuzz_try", "laboratory/generate/patterns/attention.py"),
         ("look", "diagnosis/localization/localize.py"),  # by the names of jobs that it calls itself
     ],
 )
@@ -48,7 +45,6 @@ def test_what_is_imported_on_the_way_counts(kind: str, reached: str) -> None:
         ("execute", "formats/onnx/edit/editor.py"),
         ("describe", "formats/converters/all_converters.py"),
         ("describe", "diagnosis/repairs/search.py"),
-        ("look", "application/campaigns/fuzzing.py"),
         ("look", "application/config/model.py"),
         ("look", "application/engine/scheduler.py"),  # which hands it out, and all other jobs
     ],

@@ -88,7 +88,7 @@ def test_a_declared_layout_is_not_that_of_a_conversion_which_moved_the_channels(
 
 def test_the_code_of_every_room_that_jobs_use_counts() -> None:
     read = {"/".join(name.split("/")[:2]) for name in job_code(Path(conrepair.__file__).parent)}
-    used = {*("application/jobs", "formats/backends", "formats/converters", "formats/importer", "formats/models")}
+    used = {*("application/jobs", "formats/backends", "formats/converters", "formats/models")}
     used |= {"formats/onnx", "ground/data", "ground/runtime"}
     assert used <= read
     assert not {"application/cli", "api.py"} & read

@@ -22,8 +22,8 @@ from conrepair.ground.runtime.errors import ExitCode, ToolEnvironmentError
 from conrepair.ground.runtime.outside.environments import Environment
 from conrepair.ground.runtime.outside.releases import release
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
-from conrepair.laboratory.systems.registry import entry
 from conrepair.verdicts.evaluate.verdict import Verdict
+from conrepair_lab.systems.registry import entry
 
 pytestmark = [pytest.mark.workers, pytest.mark.timeout(600)]
 

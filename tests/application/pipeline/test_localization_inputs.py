@@ -134,7 +134,7 @@ def test_layers_are_ranked_by_the_inputs_that_models_disagree_on(room: Path) -> 
     ranking = localization_of(audited(room, *models, **run)).suspiciousness
     assert ranking is not None
     assert ranking.layers == ()
-    assert "119 are needed" in str(ranking.shortage)
+    assert "119 such inputs are needed" in str(ranking.shortage)
     assert dataclasses.asdict(ranking.settings)["dissimilar_sample"] == 119
 
 
@@ -167,4 +167,4 @@ def test_the_command_ranks_layers_on_request(room: Path, capsys: pytest.CaptureF
     assert {layer["target_layer"] for layer in ranking["layers"]} == {"a", "b", "c", "d", "e", "f", "y"}
     assert "Layers that differ most where predictions differ" in " ".join(capsys.readouterr().out.split())
     assert (room / "ranked" / "ranking.csv").is_file()
-    assert "It ranks, it doesn't convict" in " ".join((room / "ranked" / "report.html").read_text().split())
+    assert "A hint, not a verdict" in " ".join((room / "ranked" / "report.html").read_text().split())

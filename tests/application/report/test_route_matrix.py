@@ -92,7 +92,7 @@ def test_a_failure_without_a_way_around() -> None:
     cells["net", "torch", "onnx"] = Cell("x", row("net.torch", "x", Verdict.FAULTY), tried)
     text = matrix_markdown(matrix(cells))
     assert "another route works for 0" in text
-    assert "| net | torch | onnx | x | wrong answer | as it is | nothing (tried: a+b) |" in text
+    assert "| net | torch | onnx | x | wrong outputs | as it is | nothing (tried: a+b) |" in text
 
 
 def test_a_format_that_never_came_to_be_says_why() -> None:

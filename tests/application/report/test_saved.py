@@ -25,7 +25,7 @@ from conrepair.application.report.folder import write_folder
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.results import Compared, Localized, Repaired
 from conrepair.application.report.saved import DOCUMENT, read_result, result_json
-from conrepair.application.report.schema import schema_path, schema_text
+from conrepair.application.report.schema import RESULT
 from conrepair.application.report.texts import texts_of
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.localization.ranking.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
@@ -53,12 +53,12 @@ def checked(folder: Path) -> dict[str, Any]:
         raise AssertionError(f"{constant} isn't JSON")
 
     document: dict[str, Any] = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"), parse_constant=refuse)
-    validator("result").validate(document)
+    validator(RESULT).validate(document)
     return document
 
 
 def test_the_schema_file_is_in_step_with_the_code() -> None:
-    assert schema_path("result").read_text(encoding="utf-8") == schema_text("result"), "run `make schema`"
+    assert RESULT.path.read_text(encoding="utf-8") == RESULT.text, "run `make schema`"
 
 
 def test_a_localization_is_read_as_it_was(localized: tuple[Localized, Path]) -> None:
@@ -224,7 +224,7 @@ def test_numbers_that_json_lacks(tmp_path: Path) -> None:
 
 def test_other_documents_do_not_fit_the_schema(localized: tuple[Localized, Path]) -> None:
     document, changes = checked(localized[1]), [{"kind": 5}, {"more": 1}, {"schema_version": 2}, {"rows": [{}]}]
-    assert not any(validator("result").is_valid(document | change) for change in changes)
+    assert not any(validator(RESULT).is_valid(document | change) for change in changes)
 
 
 def test_what_is_no_result_is_said_to_be_none(localized: tuple[Localized, Path], tmp_path: Path) -> None:

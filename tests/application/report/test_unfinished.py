@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.application.report.fuzz.folder import findings_page
-from conrepair.application.report.fuzz.summary import Summary
 from conrepair.application.report.unfinished import unfinished_page
 from conrepair.ground.runtime.shown.standing import Elsewhere, Machine, StageStanding, Standing
+from conrepair_lab.report.fuzz.folder import findings_page
+from conrepair_lab.report.fuzz.summary import Summary
 
 STANDING = Standing(
     (StageStanding("execute", 3, 40, 12.0, 148.0), StageStanding("localize", 0, 7, 0.0, None)),

@@ -16,7 +16,7 @@ from benchmarks.trace.generated import Generated, generated
 from benchmarks.trace.planting import MARK, SORTS, Place, Plant, planted, surveyed
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
-from conrepair.laboratory.systems.registry import SYSTEMS
+from conrepair_lab.systems.registry import SYSTEMS
 
 TVM = SYSTEMS["tvm"]
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>

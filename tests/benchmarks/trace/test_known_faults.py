@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.trace.known_faults import FAULTS, Naive, reached, written
 from benchmarks.trace.networks import model_of
-from conrepair.laboratory.systems.registry import SYSTEMS
+from conrepair_lab.systems.registry import SYSTEMS
 
 _BY_NAME = {fault.name: fault for fault in FAULTS}
 

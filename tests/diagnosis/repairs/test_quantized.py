@@ -67,7 +67,7 @@ def test_an_operator_added_behind_a_layer_of_integers_is_taken_out(tmp_path: Pat
     assert result.mended, result.after.faults
     assert result.model is not None
     assert len(result.edits) == 1
-    assert "taken out" in result.edits[0]
+    assert "is removed" in result.edits[0]
     assert integers(Path(result.model.path)) == integers(path)
     assert result.unseen_after.error < 0.05
 

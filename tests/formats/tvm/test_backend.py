@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conrepair.application.engine import job_table
-from conrepair.application.engine.job_table import JOBS, reach_of
+from conrepair.application.engine.job_table import JOBS, jobs, reach_of
 from conrepair.formats.backends.all_backends import backend, compiles
 from conrepair.formats.tvm import backend as of_tvm
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, NETWORK, OPEN
@@ -69,7 +69,7 @@ def test_the_record_is_what_a_build_writes() -> None:
 
 
 def test_which_jobs_run_on_a_gpu(gpu: None) -> None:
-    assert {kind for kind in JOBS if reach_of(kind, device=GPU) == GPU} == {
+    assert {kind for kind in jobs() if reach_of(kind, device=GPU) == GPU} == {
         *("compile", "execute", "localize", "probe_gpu", "repair"),
         *("accuracy", "answers", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "kernels", "switches", "trace"),
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from fuzz_cases import case
 
-from conrepair.laboratory.cases.case import Case
-from conrepair.laboratory.fuzz.looking import other_answers
 from conrepair.verdicts.truth.disturbed import with_noise
+from conrepair_lab.cases.case import Case
+from conrepair_lab.fuzz.looking import other_answers
 
 X = np.array([0.5, -1.25, 2.0], np.float32)
 MADE = case(

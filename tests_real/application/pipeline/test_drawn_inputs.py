@@ -59,7 +59,7 @@ def test_a_logarithm_gets_inputs_that_it_takes(
 
 
 @pytest.mark.parametrize(
-    ("offset", "found"), [(1e3, "drawn from 0 to 255"), (1e9, "from 0 to 255: try your own data")]
+    ("offset", "found"), [(1e3, "drawn from 0 to 255"), (1e9, "from 0 to 255: try your own data (--data)")]
 )
 def test_outputs_that_hardly_depend_on_inputs_are_said(
     offset: float, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -15,6 +15,7 @@ import pytest
 import small_models as small
 from crossed import crossed
 from onnx import helper, numpy_helper
+from registries import put
 
 from conrepair.application.jobs import conversion as jobs
 from conrepair.application.jobs.values import ConversionStep
@@ -634,7 +635,7 @@ def test_a_converter_that_changes_its_input(tmp_path: Path, monkeypatch: pytest.
         return "model.pt2"
 
     spoiling = dataclasses.replace(CONVERTERS["onnx2torch"], convert=spoil)
-    monkeypatch.setitem(CONVERTERS, "onnx2torch", spoiling)
+    put(monkeypatch, CONVERTERS, "onnx2torch", spoiling)
     with pytest.raises(ConversionError, match=r"onnx2torch changed its input .*net\.onnx"):
         convert(source, "onnx2torch", tmp_path / "out")
 
@@ -646,6 +647,6 @@ def test_a_converter_whose_result_does_not_load(tmp_path: Path, monkeypatch: pyt
         (folder / "model.pt2").write_bytes(b"nonsense")
         return "model.pt2"
 
-    monkeypatch.setitem(CONVERTERS, "onnx2torch", dataclasses.replace(CONVERTERS["onnx2torch"], convert=write))
+    put(monkeypatch, CONVERTERS, "onnx2torch", dataclasses.replace(CONVERTERS["onnx2torch"], convert=write))
     with pytest.raises(ModelLoadError, match=r"onnx2torch wrote a model that doesn't load\. .*model\.pt2"):
         convert(source, "onnx2torch", tmp_path / "out")

@@ -13,7 +13,6 @@ import onnx_networks as networks
 import pytest
 import small_models as small
 
-from conrepair.application.config.legacy.settings import PASSES
 from conrepair.application.config.model import TvmConfig
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.registry import framework
@@ -23,6 +22,7 @@ from conrepair.formats.tvm.settings import CATALOGUE, SETTINGS, TUNED, explain, 
 from conrepair.formats.tvm.target import KINDS, parse_target
 from conrepair.ground.runtime.errors import ConfigError, DataError, DeviceError, ModelLoadError
 from conrepair.ground.runtime.processes.workers import Job, Success, Workers
+from conrepair_legacy.settings import PASSES
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import conrepair
-from conrepair.application.verbs.generate import OneByOne
 from conrepair.application.verbs.options import Convert
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ConrepairError, UsageError
+from conrepair_lab.options.generate import OneByOne
 
 GONE = "gone.onnx"
 VERBS: dict[str, Callable[..., Any]] = {

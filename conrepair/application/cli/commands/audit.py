@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from conrepair.application.cli.several import tell
 from conrepair.application.cli.shared import engine_of
-from conrepair.application.config.legacy.read import load_for_run
-from conrepair.application.crowd.engine import engine
+from conrepair.application.config.read import load_for_run
 from conrepair.application.pipeline.audit import run_and_write
-from conrepair.application.pipeline.part_checks import part_problems
 from conrepair.application.report.changes.baseline import held_against
 from conrepair.ground.runtime.errors import ConfigError
 
@@ -41,7 +39,7 @@ def run_config(options: argparse.Namespace) -> int:
     if options.output is not None:
         changes["output"] = str(Path(options.output).absolute())
     config = config.model_copy(update=changes)
-    with engine(config.engine, quiet=options.quiet):
+    with config.engine.opened(quiet=options.quiet):
         judged = functools.partial(held_against, file=options.baseline, update=options.update_baseline)
         return _run_all(config, file.absolute().parent, quiet=options.quiet, form=options.format, judged=judged)
 
@@ -50,7 +48,7 @@ def _run_all(
     config: AuditConfig, base: Path, *, quiet: bool, form: str, judged: Callable[[AuditResult], AuditResult]
 ) -> int:
     """Run the audit, and what else is asked for; the worst exit code."""
-    if problems := part_problems(config, base):
+    if problems := config.part_problems(base):
         raise ConfigError("\n".join(problems))
     codes = [0]
     if config.models or config.architectures:

@@ -28,7 +28,8 @@ def compare(options: argparse.Namespace) -> int:
         if output is not None:
             write_audit(found.run, session.store.root)
         tell(found.run, options.format, output and found.run.folder)
+        steps = next_steps(found.run)  # while the outputs are there
     said = found.row.problem is not None and found.row.verdict is not Verdict.UNDEPLOYABLE
     if options.format != "json" and not said:
-        tell_next(sentence(next_steps(found.run)))
+        tell_next(sentence(steps))
     return found.exit_code

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conrepair.application.cli.next_step import command, tell_next
-from conrepair.application.config.legacy.account import KeyOutcome
-from conrepair.application.config.legacy.read import account_lines, is_legacy, moved, read_any, runnable_config
-from conrepair.application.config.legacy.translate import Translation
 from conrepair.application.config.load import parse_config, read_json
+from conrepair.application.config.older import KeyOutcome, Translation, older_form
+from conrepair.application.config.read import account_lines, moved, read_any, runnable_config
 from conrepair.application.config.schema import json_schema
 from conrepair.application.pipeline.config_check import problems_of_parts, problems_of_run
 from conrepair.application.pipeline.from_config import active_models, check_converters
@@ -73,7 +72,7 @@ def _check(options: argparse.Namespace) -> int:
     count = len(active_models(parsed.models))
     form = "a configuration" if loaded.translation is None else "a configuration of ConRepAIr"
     lists = f", {len(parsed.architectures)} lists of architectures" if parsed.architectures else ""
-    networks = f", {parsed.generate.count:,} networks to generate" if parsed.generate is not None else ""
+    networks = "".join(f", a section `{name}`" for name, _, _ in parsed.asked)
     told = f"{path}: {form} that can be run; models: {count} of {len(parsed.models)}{lists}{networks}"
     _show(options, told, loaded.translation)
     if options.format == "text":
@@ -90,7 +89,7 @@ def _parts(path: Path, base: Path) -> list[str]:
         value = read_json(path)
     except ConfigError:
         return []
-    return [] if is_legacy(value) else problems_of_parts(value, base)
+    return [] if older_form(value) is not None else problems_of_parts(value, base)
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

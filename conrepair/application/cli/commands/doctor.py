@@ -17,9 +17,11 @@ from rich.text import Text
 
 from conrepair.application.cli.main import VERBS
 from conrepair.application.cli.next_step import command, tell_next
-from conrepair.application.config.sections import PARTS
+from conrepair.application.config.older import OLDER
+from conrepair.application.config.parts import ENGINES, PARTS
 from conrepair.application.engine.job_table import REGISTERED, jobs, reach_of
 from conrepair.application.jobs.gpu_probes import GPU_PROBES
+from conrepair.application.pipeline.settings import RELEASES
 from conrepair.diagnosis.localization.faces.diagnose import DIAGNOSES
 from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.converters.all_converters import CONVERTERS
@@ -30,7 +32,7 @@ from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
 from conrepair.ground.runtime.gpu_devices import gpu_devices
 from conrepair.ground.runtime.libraries import EXTRAS, extra_of_distribution
 from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
-from conrepair.ground.runtime.plugins import GROUP, Plugin, Registry, plugins
+from conrepair.ground.runtime.plugins import FUNCTIONS, GROUP, Plugin, Registry, plugins
 from conrepair.ground.runtime.processes.confinement import CONFINED, GPU, within_reach
 from conrepair.ground.runtime.processes.workers import Failure, Job, Outcome, Workers
 from conrepair.ground.runtime.shown.progress import ProgressDisplay, output_console, say
@@ -167,7 +169,8 @@ def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
 def _about_plugin(plugin: Plugin) -> DoctorLine:
     """Whether a plug-in can be imported, is what its group takes, and has what it needs."""
     what, detail = f"plug-in {plugin.group}: {plugin.name}", f"{plugin.package} {plugin.version}: {plugin.value}"
-    known: tuple[Registry[Any], ...] = (FORMATS, BACKENDS, CONVERTERS, DIAGNOSES, VERBS, PARTS, *REGISTERED)
+    of_files: tuple[Registry[Any], ...] = (FORMATS, BACKENDS, CONVERTERS, DIAGNOSES)
+    known = (*of_files, VERBS, PARTS, ENGINES, OLDER, RELEASES, FUNCTIONS, *REGISTERED)
     registry = next((item for item in known if item.group == plugin.group), None)
     if registry is None:
         groups = ", ".join(item.group for item in known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conrepair.application.config.legacy.read import load_for_run
+from conrepair.application.config.read import load_for_run
 from conrepair.application.pipeline.matrix import run_matrix
 from conrepair.application.report.audit_folder import write_audit
 from conrepair.application.report.folder import run_output

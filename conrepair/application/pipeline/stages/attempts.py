@@ -16,8 +16,8 @@ from conrepair.diagnosis.repairs.conversion.remedies import RouteStep
 from conrepair.diagnosis.repairs.conversion.result import Stop
 from conrepair.formats.models.formats import framework_needs
 from conrepair.formats.models.model import Model
+from conrepair.ground.runtime.bisection import Reduced, smallest_failing
 from conrepair.ground.runtime.processes.workers import Failure
-from conrepair.laboratory.cases.bisection import Reduced, smallest_failing
 
 _TRIES = 60
 _NAMED = 4  # nodes that an error names, tried before all others

@@ -145,7 +145,7 @@ def verdict_advice(result: Localization, about: About | None) -> str:
         count = "one layer differs" if len(result.latent) == 1 else f"{len(result.latent)} layers differ"
         return (
             f"Right on {seen(result)}, but {count} in a way that these inputs don't trigger. Your own (--data) may. "
-            "`conrepair repair` with --latent fixes it."
+            "`conrepair repair --latent` fixes it."
         )
     words = _VERDICTS.get(result.verdict, _NO_PLACE)
     if result.options.unsaid and result.verdict in {Verdict.QUANTIZED, Verdict.UNDECIDED}:

@@ -41,7 +41,7 @@ def _seen(scatter: Scatter, shifted: bool) -> str:
         return "The points are a cloud: values stand at other places (a permutation, another layout), or are others."
     if abs(correlation) < _LINE:
         return (
-            "The points lie along a line, but not on it: no single factor or offset explains them. Some values are "
+            "The points lie along a line, but not on it: no single factor or offset fits them. Some values are "
             "right and others aren't, or each channel differs in its own way."
         )
     if correlation < 0:

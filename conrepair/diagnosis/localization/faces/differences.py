@@ -495,7 +495,9 @@ def _written(source: Step, target: Step, difference: ParameterDifference) -> str
         and ours[name] != theirs[name]
         and (scaled if name in _FACTORS else difference.words.startswith("transposed"))
     ]
-    return ", ".join(f"{name} is {theirs[name]}, in the original {ours[name]}" for name in differing)
+    return ", ".join(
+        f"{name} {theirs[name]} in the converted model, {ours[name]} in the original" for name in differing
+    )
 
 
 def _only(source: Step, target: Step) -> str:

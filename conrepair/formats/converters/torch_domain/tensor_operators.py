@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from conrepair.formats.converters.interpolation import Axis, coordinates, cubic, linear, nearest, weights
 from conrepair.formats.converters.torch_domain.integer_operators import listed, tensor_of
-from conrepair.formats.importer.interpolation import Axis, coordinates, cubic, linear, nearest, weights
 from conrepair.formats.onnx.passes.sizes import Sizes, slice_of
 
 

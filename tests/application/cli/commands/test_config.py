@@ -64,7 +64,7 @@ def test_running_an_older_configuration(pair: Path, capsys: pytest.CaptureFixtur
     printed = capsys.readouterr()
     assert "faulty" in printed.out
     assert "old.json is a configuration of ConRepAIr" in printed.err
-    assert "translated: $.model_repair_config.settings.enable_model_repair: the layers at fault" in printed.err
+    assert "translated: $.model_repair_config.settings.enable_model_repair: faulty layers" in printed.err
     assert "translated: $.model_repair_config.source_rel_path: model 'net.onnx'" in printed.err
     whole = pair.parent / "generated" / "old"
     assert [row["name"] for row in rows_in(whole)] == ["net.onnx/source", "other.onnx/source"]

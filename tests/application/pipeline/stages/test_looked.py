@@ -100,7 +100,7 @@ def test_a_random_source_is_told_so(tmp_path: Path) -> None:
     paths = [_net(tmp_path / f"{name}.onnx", WEIGHTS, "n = RandomNormalLike (h) y = Add (h, n)") for name in "ab"]
     found = _compared(*paths)
     assert _counts(found) == {32}
-    assert "both are random" in found.rows[-1].reason
+    assert "both models are random" in found.rows[-1].reason
 
 
 def test_what_is_exact_is_looked_at_on_the_first_inputs_too(

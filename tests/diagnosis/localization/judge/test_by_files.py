@@ -76,7 +76,7 @@ def test_a_factor_that_moved_between_layers_is_none(tmp_path: Path) -> None:
         ("a b", "a", "only the original has the output `b`"),
         ("a", "a b", "only the converted model has the output `b`"),
         ("a b", "a c", "(c)"),
-        ("a b", "d e", "layers compute the same"),
+        ("a b", "d e", "layers are the same"),
     ],
 )
 def test_outputs_that_are_others(ours: str, theirs: str, said: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from conrepair.diagnosis.localization.judge import tensor_order
 from conrepair.diagnosis.localization.judge.tensor_order import explain_output_order
+from conrepair.ground.runtime.words import percent
 
 Outputs = dict[str, np.ndarray]
 
@@ -32,9 +33,9 @@ def test_every_order_is_found(order: list[int], noise: float, named: bool) -> No
     else:
         assert found is not None
         assert [list(target).index(name) for name in found[0].values()] == [order.index(i) for i in range(6)]
-        before, after = map(float, re.findall(r"error (\S+) -> (\S+)$", found[1])[0])
-        assert after == pytest.approx(noise, abs=1e-9)
-        assert before > 0.1
+        before, after = re.findall(r"falls from (.+) to (.+)$", found[1])[0]
+        assert after == percent(noise)
+        assert float(before.removesuffix(" %")) > 10
 
 
 def test_equal_outputs_keep_their_places() -> None:

@@ -343,7 +343,7 @@ def test_subclassed_models_have_no_graph(tmp_path: Path) -> None:
             return 2 * super().call(inputs)
 
     own = Own(network.inputs, network.outputs)
-    with pytest.raises(ModelLoadError, match="through ONNX"):
+    with pytest.raises(ModelLoadError, match="by way of ONNX"):
         opened((own, feeds), tmp_path / "net.keras")
 
 

@@ -128,7 +128,7 @@ def test_what_cannot_be_cut(opened: Any) -> None:
 def test_a_feed_that_is_missing_or_does_not_fit(opened: Any) -> None:
     one = opened("convnet-float")
     segment = one.network.segment(one.network.graph.inputs, one.network.graph.outputs)
-    with pytest.raises(DataError, match="aren't fed"):
+    with pytest.raises(DataError, match="it wasn't fed"):
         segment.run({})
     with pytest.raises(DataError, match="can't take"):
         segment.run({name: array[:1] for name, array in one.given.items()})

@@ -305,7 +305,7 @@ def test_torchscript_has_no_graph(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     torch.jit.trace(small.torch_convnet(), torch.zeros(2, 3, 12, 10)).save(str(path))
     model = small.model_of("torch", path, inputs=(small.IMAGE,))
-    with pytest.raises(ModelLoadError, match=r"net\.pt is TorchScript.*through ONNX"):
+    with pytest.raises(ModelLoadError, match=r"net\.pt is TorchScript.*by way of ONNX"):
         open_network(model, [TensorSpec("image", (2, 3, 12, 10), "float32")])
 
 

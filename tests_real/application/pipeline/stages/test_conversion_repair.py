@@ -14,6 +14,7 @@ import onnx
 import pytest
 import small_models as small
 from documents import rows_in
+from registries import put, taken_out
 
 from conrepair.application.cli import main
 from conrepair.application.engine import place
@@ -168,9 +169,9 @@ def test_what_nothing_helps_against_is_said(capsys: pytest.CaptureFixture[str]) 
 def test_a_converter_that_kills_its_process_or_hangs(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(CONVERTERS, name, failing_jobs.FAILING[name])
+    put(monkeypatch, CONVERTERS, name, failing_jobs.FAILING[name])
     own = {kind: f"failing_jobs:{kind}" for kind in failing_jobs.__all__ if kind in JOBS}
-    monkeypatch.setattr(place, "JOBS", {**JOBS, **own})
+    monkeypatch.setattr(place, "jobs", lambda: {**JOBS, **own})
     save("r = Sin (x) s = Relu (r) h = Hardmax (s) y = Add (h, x)", opset=17, shape="2, 5")
     limits = ["--timeout", "5", "--seconds", "200"]
     code, told = converted(capsys, "net.onnx", "--to", "onnx", "--via", name, "-o", "new.onnx", *limits)
@@ -232,8 +233,7 @@ def test_what_could_not_be_compared_repairs_nothing(
 
     Unless nobody wants to know.
     """
-    for name in set(CONVERTERS) - {"onnx-normalise", "onnx2torch", *kept}:
-        monkeypatch.delitem(CONVERTERS, name)
+    taken_out(monkeypatch, CONVERTERS, set(CONVERTERS) - {"onnx-normalise", "onnx2torch", *kept})
     monkeypatch.setattr(synthetic_inputs, "_TRIALS", 0)  # so none of the sizes that are tried
     save(f"r = Relu (x) {text}", opset=18 if more else 17, shape="n, 3, h, w", constants="int64[2] a = {2, 3}")
     command = ["convert", "net.onnx", "--to", "torch", "-o", "net.pt2", "-q", *more]

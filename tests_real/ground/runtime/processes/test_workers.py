@@ -259,7 +259,7 @@ def test_a_file_that_is_mapped_on_a_full_disk(
 def test_being_killed_means_memory(shared: Workers, tmp_path: Path) -> None:
     result = failure(shared, job(tmp_path, "die", signal=int(signal.SIGKILL)))
     assert (result.kind, result.error_type) == ("memory", "SIGKILL")
-    assert "memory ran out" in result.explanation
+    assert "out of memory" in result.explanation
     assert "conv.cc:17" in result.last_words
     assert not result.repeatable
     assert pid(shared, tmp_path) > 0

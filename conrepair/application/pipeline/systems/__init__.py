@@ -1,1 +1,0 @@
-"""What is asked of systems with a person's own networks: traces and campaigns."""

@@ -1,1 +1,0 @@
-"""What other machines load: see `worker`."""

@@ -1,1 +1,0 @@
-"""Random networks, for programs that measure them."""

@@ -1,1 +1,0 @@
-"""Random networks, the systems that run them (converters, runtimes, compilers), and the faults of these systems."""

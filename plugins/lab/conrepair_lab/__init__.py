@@ -1,0 +1,1 @@
+"""The laboratory of conrepair: random networks, campaigns, traces, and how exact operators are."""

@@ -1,0 +1,141 @@
+"""Since which release of a library a finding is seen, and until which: by halving, a release at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.ground.runtime.errors import ToolEnvironmentError, UsageError
+from conrepair.ground.runtime.outside.package_index import releases_of
+from conrepair.ground.runtime.shown.progress import ProgressDisplay
+from conrepair.ground.runtime.words import counted
+from conrepair_lab.campaigns.rechecking import findings_below, tried_again
+from conrepair_lab.fuzz.finding import Finding
+from conrepair_lab.systems.registry import SYSTEMS
+
+_SHOWS = {"there": True, "gone": False}
+
+Shows = Callable[[str], bool | None]
+"""Whether a release shows it; None where it can't say."""
+
+
+@dataclass(frozen=True)
+class Since:
+    """Which releases show a finding.
+
+    Attributes:
+        finding: Which.
+        first_wrong: The earliest that is known to.
+        last_right: The last one before that is known not to; "" where none is.
+        first_right: The first one behind that is known not to again; "" where none is.
+        asked: What they said, by release, in the order in which they were asked.
+        exact: Whether no release that wasn't asked may move a boundary.
+    """
+
+    finding: Finding
+    first_wrong: str
+    last_right: str
+    first_right: str
+    asked: dict[str, str]
+    exact: bool
+
+    @property
+    def words(self) -> str:
+        """In a line."""
+        parts = [f"wrong since {self.first_wrong}"]
+        parts.append(f"right in {self.last_right}" if self.last_right else "no earlier release is known to be right")
+        parts.append(
+            f"right again in {self.first_right}" if self.first_right else "no later release is known to be right"
+        )
+        more = "" if self.exact else "; not all releases in between were tried: a larger --releases tries more"
+        return f"{', '.join(parts)} ({counted(len(self.asked), 'release')} tried){more}"
+
+
+def turning(wrong: int, right: int, shows: Callable[[int], bool | None], most: int) -> tuple[int, int, bool]:
+    """Find neighbours of which one shows something, and the other doesn't.
+
+    Args:
+        wrong: The place of one that shows it.
+        right: The place of one that doesn't, or beside the list.
+        shows: Of a place between; None where nobody can say.
+        most: Places that may be asked.
+
+    Returns:
+        The nearest places found, and whether all between them can't say.
+    """
+    left = list(range(min(wrong, right) + 1, max(wrong, right)))
+    while left and most:
+        place, most = left[len(left) // 2], most - 1
+        left.remove(place)
+        found = shows(place)
+        if found is not None:
+            wrong, right = (place, right) if found else (wrong, place)
+            left = [item for item in left if min(wrong, right) < item < max(wrong, right)]
+    return wrong, right, not left
+
+
+def since(
+    folder: Path, room: Path, display: ProgressDisplay, *, workers: int, seconds: float, most: int
+) -> list[Since]:
+    """Ask other releases, each in an environment of its own, which of them show findings.
+
+    Args:
+        folder: As of `recheck`.
+        room: As of `recheck`.
+        display: As of `recheck`.
+        workers: As of `recheck`.
+        seconds: As of `recheck`.
+        most: Releases that are asked of each finding, before its own and behind it.
+
+    Raises:
+        UsageError: if there are none, or a system has no other releases.
+        DataError: if one isn't what it says.
+        FetchError: if the package index can't be asked.
+    """
+    releases, found = functools.cache(releases_of), []
+    for where, finding in findings_below(folder):
+        system = SYSTEMS[finding.system]
+        distribution = system.distribution(system.settings[finding.setting])
+        if not distribution:
+            raise UsageError(f"{finding.name}: this setting can't be run in other releases (docs/fuzz.md).")
+        asked: dict[str, str] = {}
+
+        def shows(
+            version: str, where: Path = where, finding: Finding = finding, asked: dict[str, str] = asked
+        ) -> bool | None:
+            other = dataclasses.replace(finding, release=version)
+            try:
+                (said,) = tried_again([(where, other)], room, display, workers=workers, seconds=seconds)
+            except ToolEnvironmentError as error:
+                asked[version] = f"can't be installed: {error}"
+                return None
+            asked[version] = f"{said.verdict}: {said.words}"
+            return _SHOWS.get(said.verdict)
+
+        own = finding.blamed[distribution]
+        found.append(_of_one(finding, releases(distribution), own, shows, asked, most))
+    return found
+
+
+def _of_one(finding: Finding, releases: list[str], own: str, shows: Shows, asked: dict[str, str], most: int) -> Since:
+    if own not in releases:
+        raise UsageError(
+            f"{finding.name} was found with {own}, a release that the package index doesn't have for this Python."
+        )
+    here, last = releases.index(own), len(releases) - 1
+    first, before, exact = turning(here, -1, lambda place: shows(releases[place]), most)
+    again, complete = len(releases), True
+    if here < last and (newest := shows(releases[last])) is not True:
+        end = last if newest is False else len(releases)
+        _, again, complete = turning(here, end, lambda place: shows(releases[place]), most - 1)
+    return Since(
+        finding,
+        releases[first],
+        releases[before] if before >= 0 else "",
+        releases[again] if again <= last else "",
+        asked,
+        exact and complete,
+    )

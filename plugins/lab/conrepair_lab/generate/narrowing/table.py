@@ -1,0 +1,150 @@
+"""The settings that a target took and refused, by operator, and what it never takes.
+
+A support can be narrowed to that.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conrepair_lab.generate.narrowing.facts import KINDS, Fact, Facts, facts_in, facts_of
+from conrepair_lab.generate.settings.ports import Support
+from conrepair_lab.generate.settings.setting import Setting
+
+_OWN = re.compile(r"\([^()]*\)|\b[tn]\d+(?:_\w+)?\b|/\S+|0x[0-9a-f]+|\d+")
+"""What a refusal says of one model alone."""
+
+_LETTERS = 120
+
+
+@dataclass(frozen=True)
+class NarrowingRow:
+    """One setting, and whether the target took it.
+
+    Attributes:
+        facts: What it's like.
+        refusal: The target's words; None if it took it.
+        changed: Field and name of what alone was changed of a setting that it took; None for one that was drawn.
+    """
+
+    facts: Facts
+    refusal: str | None
+    changed: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What a target takes of an operator.
+
+    Attributes:
+        settings: How many it was tried with.
+        taken: How many of them it took.
+        types: Element types that it takes, by type variable.
+        no_types: Those that it never takes.
+        ranks: Numbers of axes that it takes, by input.
+        no_ranks: Those that it never takes.
+        no_values: Sorts of values that it never takes, by attribute and by input.
+        refusals: First words of its refusals, with how many.
+    """
+
+    settings: int
+    taken: int
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    no_types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    no_ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    no_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refusals: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def share(self) -> float:
+        """The share of settings that the target took."""
+        return self.taken / max(1, self.settings)
+
+    def allows(self, facts: Facts) -> bool:
+        """Whether nothing of a setting is among what is never taken."""
+        return bool(self.taken) and not (
+            _meets(facts.types, self.no_types)
+            or _meets(facts.ranks, self.no_ranks)
+            or _meets(facts.values, self.no_values)
+        )
+
+
+class Narrowed(Support):
+    """What a runtime takes, without what a target never takes.
+
+    Args:
+        support: Of the runtime that computes networks.
+        taken: What the target takes, by operator; one that isn't there is as the runtime has it.
+    """
+
+    def __init__(self, support: Support, taken: Mapping[str, Acceptance]) -> None:
+        self.within, self._taken = support, taken
+
+    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        left = super().choices(op, bound, variable, dtypes)
+        found = self._taken.get(op)
+        if found is None:
+            return left
+        return tuple(dtype for dtype in left if found.taken and dtype not in found.no_types.get(variable, ()))
+
+    def allows(self, setting: Setting) -> bool:
+        found = self._taken.get(setting.op)
+        return super().allows(setting) and (found is None or found.allows(facts_of(setting)))
+
+
+def taken_of(rows: Sequence[NarrowingRow]) -> Acceptance:
+    """The acceptance of an operator, by its settings.
+
+    What is never taken is what turned a setting that is taken into a refused one, changed alone, and is in none that
+    is taken: what is refused for its type says nothing about its rank, nor an attribute about the type beside it.
+
+    Args:
+        rows: Of one operator.
+    """
+    never: dict[str, dict[str, set[Any]]] = {kind: {} for kind in KINDS}
+    for kind, name, value in suspects(rows):
+        if any(row.changed == (kind, name) and getattr(row.facts, kind)[name] == value for row in rows):
+            never[kind].setdefault(name, set()).add(value)
+    some: dict[str, dict[str, set[Any]]] = {kind: {} for kind in KINDS}
+    for kind, name, value in (fact for row in rows if row.refusal is None for fact in facts_in(row.facts)):
+        some[kind].setdefault(name, set()).add(value)
+    refusals = collections.Counter(_first_words(row.refusal) for row in rows if row.refusal is not None)
+    return Acceptance(
+        settings=len(rows),
+        taken=sum(row.refusal is None for row in rows),
+        types=_listed(some["types"]),
+        no_types=_listed(never["types"]),
+        ranks=_listed(some["ranks"]),
+        no_ranks=_listed(never["ranks"]),
+        no_values=_listed(never["values"]),
+        refusals=dict(refusals.most_common()),
+    )
+
+
+def suspects(rows: Sequence[NarrowingRow]) -> list[Fact]:
+    """Candidate reasons of refusals: facts that are in refused settings and in no accepted one.
+
+    Args:
+        rows: Of one operator.
+    """
+    taken = {fact for row in rows if row.refusal is None for fact in facts_in(row.facts)}
+    return [fact for fact in dict.fromkeys(fact for row in rows for fact in facts_in(row.facts)) if fact not in taken]
+
+
+def _listed(values: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(sorted(found)) for name, found in values.items()}
+
+
+def _meets(own: Mapping[str, Any], never: Mapping[str, Sequence[Any]]) -> bool:
+    return any(own.get(name) in values for name, values in never.items() if name in own)
+
+
+def _first_words(refusal: str) -> str:
+    """A refusal without what is different for each model."""
+    line = next(filter(None, map(str.strip, refusal.splitlines())), "no words")
+    return _OWN.sub("…", line)[:_LETTERS]

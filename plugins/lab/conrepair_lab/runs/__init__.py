@@ -1,0 +1,1 @@
+"""Campaigns and traces of one command."""

@@ -1,0 +1,283 @@
+"""`model_repair_config`: a pair of models whose differences are localized and repaired."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from conrepair.application.config.older import KeyOutcome
+from conrepair.ground.graph.kinds import EditKind
+from conrepair_legacy.account import Context
+from conrepair_legacy.origins import CannotDoError, origin_of
+from conrepair_legacy.paths import ModelNames
+from conrepair_legacy.recipes import Recipe, account_for_size, recipe_of, recipe_words, sized
+from conrepair_legacy.schema import (
+    LegacyModel,
+    LegacyRepair,
+    LegacyRepairModel,
+    LegacyRepairSettings,
+)
+
+_PATH = "$.model_repair_config"
+_LEAST_SAMPLE = 2
+# Wishes that are sorts of edits; the older tool had them on where nothing is said.
+_SWITCHES: dict[str, EditKind] = {
+    "enable_transpose": "transposes",
+    "align_dimension": "inputs",
+    "enable_dim_fix": "sizes",
+    "clear_multiple_outputs": "outputs",
+}
+_SECONDS = 7200.0
+_RECORDED = {
+    "name": "a name for the model",
+    "output": "the model's file says it",
+    "output_name": "the model's file says it",
+    "dtype": "the model's file says it",
+    "library": "the file's format says it",
+    "debug_enabled": "localizing needs no debug mode of TVM",
+}
+
+
+@dataclass(frozen=True)
+class RepairInput:
+    """An input as the older configuration declares it.
+
+    Attributes:
+        name: If given.
+        shape: If given.
+    """
+
+    name: str | None
+    shape: tuple[int | str | None, ...] | None
+
+
+@dataclass(frozen=True)
+class RepairRequest:
+    """The repair that the older configuration asks for, wish by wish.
+
+    Attributes:
+        source: Name of the source in the new configuration.
+        target: Name of the model to repair.
+        enabled: Whether to repair.
+        output: Folder for what is repaired, relative to the configuration's.
+        seconds: Time limit.
+        align_input: Bring the target's input into the source's order when they differ.
+        adjust_dimensions: Copy dimensions of inputs.
+        adjust_transposes: Change Transpose nodes.
+        transpose_order: Their permutation.
+        single_output: Drop all outputs but the first.
+        go_on: Repair on when a photo's answer is right.
+        rank_layers: Try suspicious layers first.
+        source_input: Declared.
+        target_input: Declared.
+        edits: The sorts that it's confined to; None: all.
+    """
+
+    source: str
+    target: str
+    enabled: bool
+    output: str | None
+    seconds: float
+    align_input: bool
+    adjust_dimensions: bool
+    adjust_transposes: bool
+    transpose_order: tuple[int, ...] | None
+    single_output: bool
+    go_on: bool
+    rank_layers: bool
+    source_input: RepairInput
+    target_input: RepairInput
+    edits: tuple[EditKind, ...] | None
+
+
+def translate_repair(
+    context: Context, given: LegacyRepair, names: ModelNames, models: Sequence[LegacyModel]
+) -> tuple[tuple[dict[str, Any], ...], dict[str, Any], RepairRequest | None]:
+    """Translate the section.
+
+    Args:
+        context: Of the translation.
+        given: The section.
+        names: Of models.
+        models: Whose build step may be what writes its files.
+
+    Returns:
+        The pair in our form (empty where it can't be had), our section `localize`, and the repair itself.
+    """
+    own = _built_here(context, given, models)
+    pair = () if own else _pair(context, given, names)
+    _account_for_models(context, given)
+    _account_for_settings(context, given)
+    localize = _suspiciousness(context, given)
+    if own is not None:
+        return (), localize, _request(context, given, *own)
+    if not pair:
+        return (), localize, None
+    return pair, localize, _request(context, given, pair[0]["name"], pair[1]["name"])
+
+
+def _built_here(context: Context, given: LegacyRepair, models: Sequence[LegacyModel]) -> tuple[str, str] | None:
+    """The model and its conversion, where the pair's files are those that the older build step writes for them.
+
+    It calls an ONNX form of each "<name>_<library>.onnx". Files that are there are taken as they are.
+    """
+    texts = given.source_rel_path or "", given.target_rel_path or ""
+    if any(context.paths.has(context.paths.path(text)) for text in texts if text):
+        return None
+    source, target = (_written_for(text, models) for text in texts)
+    if source is None or target is None or source[0] != target[0] or "_to_" not in target[1]:
+        return None
+    name, route = target
+    words = f"the model '{name}', whose ONNX form the older build step wrote there"
+    context.account.translated(f"{_PATH}.source_rel_path", words)
+    words = (
+        f"its conversion {route}, which the older build step wrote there: the audit's own is localized and repaired"
+    )
+    context.account.translated(f"{_PATH}.target_rel_path", words)
+    return name, f"{name}/{route}"
+
+
+def _written_for(text: str, models: Sequence[LegacyModel]) -> tuple[str, str] | None:
+    """The name and the library in the name of a file."""
+    stem = posixpath.splitext(posixpath.basename(text))[0].removesuffix("_final")
+    for model in models:
+        libraries = [model.library or "", *(item.library for item in model.dll_libraries)]
+        for library in libraries:
+            if stem == (f"{model.name}_{library}" if library else model.name):
+                return model.name, library
+    return None
+
+
+def _pair(context: Context, given: LegacyRepair, names: ModelNames) -> tuple[dict[str, Any], ...]:
+    enabled = bool(given.settings.enable_model_repair)
+    source = _side(context, "source", given.source_rel_path, given.source_model_data)
+    target = _side(context, "target", given.target_rel_path, given.target_model_data)
+    if source is None or target is None:
+        return ()
+    for side in (source, target):
+        side["name"] = names.new(posixpath.basename(side["path"]))
+    account = context.account
+    account.translated(f"{_PATH}.source_rel_path", f"model '{source['name']}', the file {source['path']}")
+    words = f"model '{target['name']}', the file {target['path']}, compared with '{source['name']}'"
+    account.translated(f"{_PATH}.target_rel_path", words)
+    target["compare_with"] = source["name"]
+    order = ("name", "path", "recipe", "compare_with")
+    skip = {} if enabled else {"skip_analysis": True}
+    return tuple({key: side[key] for key in order if key in side} | skip for side in (source, target))
+
+
+def _side(context: Context, key: str, text: str | None, data: LegacyRepairModel) -> dict[str, Any] | None:
+    place = f"{_PATH}.{key}_rel_path"
+    try:
+        if not text:
+            raise CannotDoError("there is no file to compare. Give the path of a model")
+        origin = origin_of(text, context.paths)
+        if "path" not in origin.fields:
+            raise CannotDoError(f"'{text}' is no file. Give the path of a model")
+    except CannotDoError as error:
+        context.account.refused(place, str(error))
+        return None
+    context.account.note(place, KeyOutcome.REFUSED, "the other model of the pair can't be had")
+    return {"path": origin.fields["path"], "recipe": _recipe(context, key, data)}
+
+
+def _recipe(context: Context, key: str, data: LegacyRepairModel) -> Recipe:
+    place, account = f"{_PATH}.{key}_model_data", context.account
+    name = data.model_name or data.name or ""
+    try:
+        recipe = recipe_of(data.library or "", name, enabled=data.preprocessing_enabled is not False)
+        account.keys(place, data, {"model_name": recipe_words(recipe)}, KeyOutcome.TRANSLATED)
+    except CannotDoError as error:
+        account.refused(f"{place}.model_name", str(error))
+        recipe = "raw"
+    result = sized(recipe, data.image_dimension, data.input)
+    account_for_size(account, place, data, result)
+    account.keys(place, data, {"preprocessing_enabled": "the recipe"}, KeyOutcome.TRANSLATED)
+    return result
+
+
+def _account_for_models(context: Context, given: LegacyRepair) -> None:
+    for key, data in (("source", given.source_model_data), ("target", given.target_model_data)):
+        place, account = f"{_PATH}.{key}_model_data", context.account
+        account.keys(place, data, _RECORDED)
+        words = "the model's file says it; inputs are paired by what is computed from them"
+        account.keys(place, data, dict.fromkeys(("input", "input_name"), words))
+        account.keys(place, data, {"transpose_order": "the order of axes is found by localization, from the values"})
+        words = "the model isn't read"
+        for name in ("model_name", "image_dimension", "preprocessing_enabled"):
+            if name in data.model_fields_set and f"{place}.{name}" not in account:
+                account.ignored(f"{place}.{name}", words)
+    words = "all outputs go below one folder: what is repaired is in repair/ of the audit's"
+    context.account.keys(_PATH, given, {"out_rel_path": words})
+
+
+def _account_for_settings(context: Context, given: LegacyRepair) -> None:
+    account, place, settings = context.account, f"{_PATH}.settings", given.settings
+    words = "faulty layers are named and repaired (stages.localize, stages.repair)"
+    if not settings.enable_model_repair:
+        words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"
+    account.keys(place, settings, {"enable_model_repair": words}, KeyOutcome.TRANSLATED)
+    account.keys(place, settings, {"time_limit": "repair.seconds"}, KeyOutcome.TRANSLATED)
+    for key, kind in _SWITCHES.items():
+        off = getattr(settings, key) is False
+        words = f"repair.edits: without '{kind}'" if off else f"repair.edits: '{kind}' are among them"
+        account.keys(place, settings, {key: words}, KeyOutcome.TRANSLATED)
+    if settings.continue_repair_when_image_fixed is False:
+        words = "a repair ends when no layer is faulty, not when the prediction for one photo is right"
+        account.refused(f"{place}.continue_repair_when_image_fixed", words)
+    else:
+        words = "a repair goes on until no layer is faulty"
+        account.keys(place, settings, {"continue_repair_when_image_fixed": words}, KeyOutcome.TRANSLATED)
+
+
+def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:
+    """Our section `localize`; the numbers are honoured, which the older tool replaced by its own."""
+    account, place, settings = context.account, f"{_PATH}.settings", given.settings
+    enabled = bool(settings.enable_layer_analysis)
+    result: dict[str, Any] = {"enabled": enabled}
+    words = f"localize.suspiciousness.enabled: {str(enabled).lower()}"
+    account.keys(place, settings, {"enable_layer_analysis": words}, KeyOutcome.TRANSLATED)
+    for old, new, least in (
+        ("similar_sample", "similar_sample", _LEAST_SAMPLE),
+        ("dissimilar_sample", "dissimilar_sample", _LEAST_SAMPLE),
+        ("no_of_layer_iterations", "repetitions", 1),
+    ):
+        value = getattr(settings, old)
+        if value is None:
+            account.keys(place, settings, {old: "it says nothing"})
+        elif value < least:
+            account.refused(f"{place}.{old}", f"{value} is too few for a statistic, which takes {least} or more")
+        else:
+            account.translated(f"{place}.{old}", f"localize.suspiciousness.{new}: {value}")
+            result[new] = value
+    return {"suspiciousness": result} if enabled or len(result) > 1 else {}
+
+
+def _request(context: Context, given: LegacyRepair, source: str, target: str) -> RepairRequest:
+    settings = given.settings
+    output = context.paths.path(given.out_rel_path) if given.out_rel_path else None
+    ends = [RepairInput(data.input_name, data.input) for data in (given.source_model_data, given.target_model_data)]
+    return RepairRequest(
+        source=source,
+        target=target,
+        enabled=bool(settings.enable_model_repair),
+        output=output,
+        seconds=_SECONDS if settings.time_limit is None else settings.time_limit,
+        align_input=settings.align_dimension is not False,
+        adjust_dimensions=settings.enable_dim_fix is not False,
+        adjust_transposes=settings.enable_transpose is not False,
+        transpose_order=given.target_model_data.transpose_order,
+        single_output=settings.clear_multiple_outputs is not False,
+        go_on=bool(settings.continue_repair_when_image_fixed),
+        rank_layers=bool(settings.enable_layer_analysis),
+        source_input=ends[0],
+        target_input=ends[1],
+        edits=_edits(settings),
+    )
+
+
+def _edits(settings: LegacyRepairSettings) -> tuple[EditKind, ...] | None:
+    left_out = {kind for key, kind in _SWITCHES.items() if getattr(settings, key) is False}
+    return tuple(kind for kind in get_args(EditKind) if kind not in left_out) if left_out else None

@@ -1,0 +1,1 @@
+"""Converts ONNX networks to Keras."""

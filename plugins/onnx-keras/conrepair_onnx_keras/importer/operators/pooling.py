@@ -1,0 +1,161 @@
+"""Pooling, with ONNX's rules for padding, rounding up and counting."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from conrepair_onnx_keras.importer.addition import add
+from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.values import Array, known
+from conrepair_onnx_keras.importer.window import Window, padded, window_of
+
+
+@operator(ignores=("storage_order",), refuses="ceil_mode with unknown sizes")
+def max_pool(node: ImportedNode) -> Any:
+    window = _window(node)
+    x, dtype = node.channels_last(0), node.dtype(0)
+    own = dtype == "float32" or (dtype in {"float16", "bfloat16"} and len(window.kernel) < 3)  # TensorFlow has these
+    simple = own and max(window.dilations) == 1 and node.outputs == 1 and len(window.kernel) < 4
+    if simple and window.is_same:
+        return node.from_channels_last(_pool(ops.max_pool, x, window, "same"))
+    if "float" in dtype:
+        lowest = -math.inf
+    elif node.outputs == 1:
+        lowest = np.iinfo(dtype).min
+    else:  # what's put around must be no maximum, whose place is asked for
+        x, lowest = ops.cast(x, "int32"), np.iinfo(dtype).min - 1
+    x = padded(x, window.pads, lowest)
+    if simple:
+        return node.from_channels_last(_pool(ops.max_pool, x, window, "valid"))
+    taps = _taps(x, window)
+    if node.outputs == 1:
+        return node.from_channels_last(reduce(ops.maximum, taps))
+    stacked = ops.stack(taps, axis=0)
+    highest = ops.cast(ops.max(stacked, axis=0), dtype)
+    return [node.from_channels_last(highest), _positions(node, stacked, window)]
+
+
+@operator(refuses="ceil_mode with unknown sizes")
+def average_pool(node: ImportedNode) -> Any:
+    window = _window(node)
+    x, with_pads = node.channels_last(0), bool(node.attribute("count_include_pad", 0))
+    simple = max(window.dilations) == 1 and len(window.kernel) < 4
+    if simple and window.is_same and (not with_pads or window.unpadded):
+        return node.from_channels_last(_pool(ops.average_pool, x, window, "same"))
+    declared = _declared_pads(node, window) if with_pads else None
+    y = _average(padded(x, window.pads), window, simple)
+    if all(map(known, window.sizes)):
+        share = _share(window, declared)
+        return node.from_channels_last(y if np.all(share == 1) else ops.divide(y, share.astype(node.dtype(0))))
+    if with_pads or window.unpadded:
+        return node.from_channels_last(y)
+    inside = _average(padded(ops.ones_like(x[..., :1]), window.pads), window, simple)
+    return node.from_channels_last(ops.divide(y, inside))
+
+
+@operator(refuses="ceil_mode with unknown sizes")
+def lp_pool(node: ImportedNode) -> Any:
+    window, p = _window(node), node.attribute("p", 2)
+    powers = ops.power(ops.absolute(padded(node.channels_last(0), window.pads)), p)
+    return node.from_channels_last(ops.power(reduce(add, _taps(powers, window)), 1 / p))
+
+
+@operator("GlobalAveragePool", "GlobalMaxPool")
+def global_pool(node: ImportedNode) -> Any:
+    x = node.channels_last(0)
+    axes = tuple(range(1, node.rank(0) - 1))
+    function = ops.mean if node.operator == "GlobalAveragePool" else ops.max
+    return node.from_channels_last(function(x, axis=axes, keepdims=True))
+
+
+@operator()
+def global_lp_pool(node: ImportedNode) -> Any:
+    p, axes = node.attribute("p", 2), tuple(range(1, node.rank(0) - 1))
+    total = ops.sum(ops.power(ops.absolute(node.channels_last(0)), p), axis=axes, keepdims=True)
+    return node.from_channels_last(ops.power(total, 1 / p))
+
+
+def _window(node: ImportedNode) -> Window:
+    """The window, with the cells behind the input that ceil_mode asks for."""
+    window = window_of(node, node.attribute("kernel_shape"))
+    if not node.attribute("ceil_mode", 0) or max(window.strides) == 1:
+        return window
+    pads = []
+    for size, extent, stride, (before, behind) in zip(
+        window.sizes, window.extent, window.strides, window.pads, strict=True
+    ):
+        if not known(size):
+            node.refuse("with ceil_mode the spatial sizes must be known; fix them with --input")
+        count = -(-(int(size) + before + behind - extent) // stride) + 1
+        if (count - 1) * stride >= int(size) + before:
+            count -= 1  # a window that would begin behind the input isn't one
+        pads.append((before, (count - 1) * stride + extent - int(size) - before))
+    return replace(window, pads=tuple(pads))
+
+
+def _declared_pads(node: ImportedNode, window: Window) -> list[tuple[int, int]]:
+    """The padding that counts as input; what ceil_mode adds behind it doesn't."""
+    declared = window_of(node, window.kernel).pads
+    return [(before, min(behind, more)) for (before, behind), (_, more) in zip(declared, window.pads, strict=True)]
+
+
+def _share(window: Window, declared: list[tuple[int, int]] | None) -> Array:
+    """Which part of each window's taps is counted; [1, spatial..., 1]."""
+    result = np.ones((1,), np.float64)
+    for axis, size in enumerate(window.sizes):
+        before, behind = window.pads[axis]
+        counted = np.zeros(before + int(size) + behind)
+        extra = (0, 0) if declared is None else declared[axis]
+        counted[before - extra[0] : before + int(size) + extra[1]] = 1
+        positions = np.arange(0, len(counted) - window.extent[axis] + 1, window.strides[axis])
+        taps = np.arange(window.kernel[axis]) * window.dilations[axis]
+        along = counted[positions[:, None] + taps].mean(axis=1)
+        result = result[..., None] * along
+    return result[..., None]
+
+
+def _average(x: Any, window: Window, simple: bool) -> Any:
+    if simple:
+        return _pool(ops.average_pool, x, window, "valid")
+    return ops.divide(reduce(add, _taps(x, window)), math.prod(window.kernel))
+
+
+def _pool(function: Any, x: Any, window: Window, padding: str) -> Any:
+    return function(x, window.kernel, window.strides, padding, data_format="channels_last")
+
+
+def _taps(x: Any, window: Window) -> list[Any]:
+    """For each tap of the window, what it sees at all positions; x is padded already."""
+    result = []
+    for offsets in itertools.product(*map(range, window.kernel)):
+        index = [slice(None)]
+        for offset, step, extent, stride in zip(
+            offsets, window.dilations, window.extent, window.strides, strict=True
+        ):
+            start = offset * step
+            index.append(slice(start, start - (extent - 1) or None, stride))
+        result.append(x[tuple(index)])
+    return result
+
+
+def _positions(node: ImportedNode, stacked: Any, window: Window) -> Any:
+    """Where each maximum lies in the input, counted over the whole of [N, C, spatial...]."""
+    shape = node.known_shape(0)
+    grid = np.arange(math.prod(shape)).reshape(shape)
+    if node.attribute("storage_order", 0):
+        flipped = [*shape[:2], *shape[:1:-1]]
+        grid = np.moveaxis(grid.reshape(flipped), list(range(2, len(shape))), list(range(len(shape) - 1, 1, -1)))
+    last = np.moveaxis(grid, 1, -1)
+    around = np.pad(last, [(0, 0), *[(max(b, 0), max(e, 0)) for b, e in window.pads], (0, 0)])
+    taps = np.stack(_taps(around, window))
+    chosen = ops.expand_dims(ops.argmax(stacked, axis=0), 0)
+    found = ops.take_along_axis(ops.convert_to_tensor(taps), ops.cast(chosen, "int32"), axis=0)
+    return node.from_channels_last(ops.cast(ops.squeeze(found, 0), "int64"))
