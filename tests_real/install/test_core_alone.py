@@ -26,11 +26,13 @@ OPTIONAL = {module for extra in EXTRAS for module in extra.libraries} - BROUGHT
 
 # Worker processes start with the environment of the command, so this runs in each of them.
 WITHOUT_EXTRAS = """
-import importlib.machinery, importlib.metadata, os
+import importlib.machinery, importlib.metadata, os, sys
 
 wanted = os.open({log!r}, os.O_WRONLY | os.O_APPEND)  # a worker may open nothing outside of its folders later on
 find = importlib.machinery.PathFinder.find_spec
 described = importlib.metadata.Distribution.from_name
+there = importlib.metadata.Distribution.discover
+sys.meta_path[:] = [item for item in sys.meta_path if not item.__module__.startswith("__editable___conrepair_")]
 
 def find_spec(name, path=None, target=None):
     if name not in {optional!r}:
@@ -44,6 +46,8 @@ def from_name(name):
 
 importlib.machinery.PathFinder.find_spec = find_spec
 importlib.metadata.Distribution.from_name = from_name
+hidden = {packages!r}
+importlib.metadata.Distribution.discover = lambda **more: (item for item in there(**more) if item.name not in hidden)
 """
 
 

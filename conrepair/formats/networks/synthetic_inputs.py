@@ -262,7 +262,7 @@ def _unsaid(source: LoadedModel, target: LoadedModel, spec: TensorSpec, held: In
     low, high, *ends = (f"{end:.4g}" for item in (held, drawn) for end in (min(item.low), max(item.high)))
     return (
         f"{one} doesn't say which values its input {spec.name} takes, and that of {two} was calibrated for {low} to "
-        f"{high}: inputs are drawn from {' to '.join(ends)}. Try your own data, to see whether calibration was enough"
+        f"{high}: inputs are drawn from {' to '.join(ends)}. Try your own (--data)"
     )
 
 

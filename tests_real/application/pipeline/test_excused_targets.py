@@ -101,7 +101,7 @@ def test_ordinary_inputs_show_a_calibration_on_too_small_ones(
     for verb in ("compare", "localize"):
         assert main([verb, str(ours), str(theirs), "-o", str(tmp_path / verb)]) == int(told)
         shown = " ".join("".join(capsys.readouterr()).split())
-        assert "drawn from -1 to 1: try your own data, to see whether the calibration data was sufficient" in shown
+        assert "drawn from -1 to 1. Try your own (--data)" in shown
         assert ("undecided" in shown, "tensors clip" in shown) == (told, told), shown
 
 
@@ -116,7 +116,7 @@ def test_metadata_that_one_file_has_is_told(tmp_path: Path) -> None:
     assert about.metadata["names"] == "{0: 'person'}"
     assert "500 bytes, sha256" in about.metadata["labels"]
     notes = " ".join(conrepair.compare(tmp_path / "named.onnx", right, in_process=True).notes)
-    assert "its metadata names is missing, its source's {0: 'person'}" in notes
+    assert "its metadata names is missing, that of the original {0: 'person'}" in notes
     assert "onnx.infer" not in notes
     assert "metadata" not in " ".join(conrepair.compare(right, right, in_process=True).notes)
 

@@ -39,12 +39,12 @@ def test_it_gets_its_sources_sizes(kind: str, tmp_path: Path) -> None:
     both = sides(source, target)
     found = localize_models(*both, tmp_path / "located", Options(samples=4))
     assert [fault.kind for fault in found.faults] == [Kind.INPUT]
-    assert "other sizes" in found.reason
+    assert "another shape than" in found.reason
     result = repair_models(*both, tmp_path / "out", _OPTIONS)
     assert result.mended
     assert result.before.faults == found.faults
     assert len(result.edits) == 1
-    assert "declared with the original's sizes" in result.edits[0]
+    assert "declared with the original's shapes" in result.edits[0]
     assert result.unseen_before.samples == 0
     assert result.unseen_after.error < 1e-6
     assert result.model is not None

@@ -105,7 +105,7 @@ def concluded(
     if beyond:
         return Verdict.UNDECIDED, (
             "the only layers that are off clip values outside of their calibrated range, and random inputs may "
-            f"give such values: {beyond}. Try your own data, to see whether the calibration data was sufficient"
+            f"give such values: {beyond}. Try your own data (--data), to see whether calibration was enough"
         )
     if compared.differs:
         return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
