@@ -70,7 +70,7 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
         lambda: check_output(config, base),
     ):
         lines += _refused("", check)
-    lines += config.part_problems(base)
+    lines += _refused("", lambda: lines.extend(config.part_problems(base)))
     return list(dict.fromkeys(lines))
 
 

@@ -59,7 +59,7 @@ def test_the_other_exporter_avoids_a_fault(folder: Path) -> None:
     tried = [item for item in row["repaired"]["advice"] if item["tried"]]
     assert [item["conversion"] for item in tried if item["avoids"]] == ["torch-onnx-dynamo"]
     assert any(item["outcome"] == "tried: the same fault" for item in tried)  # another opset doesn't help
-    assert "torch-onnx-dynamo for torch-onnx-script: tried: no layer is at fault" in Path(
+    assert "torch-onnx-dynamo for torch-onnx-script: tried: no layer is faulty" in Path(
         "out/audit/summary.txt"
     ).read_text().replace("\n", " ")
 
@@ -76,7 +76,7 @@ def test_a_file_is_made_anew(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["repair", "net.keras", wrong.model.path, "-o", "out", "-q"]) == 0
     said = capsys.readouterr().out.replace("\n", " ")
     assert "advice: converted anew by keras-tflite" in said
-    assert "no layer is at fault" in said
+    assert "no layer is faulty" in said
     advice = repair_in("out")["advice"]
     assert (advice[0]["tried"], advice[0]["avoids"]) == (True, True)
     assert all(item["outcome"].startswith("not tried: ") for item in advice[1:])
