@@ -24,8 +24,8 @@ import onnx_networks
 from crowd_audit import CAMPAIGN, config_of, document, entries
 from crowd_cluster import PATIENCE, LoopbackCluster, tls_config, until
 
-from conrepair.application.config.model import DaskConfig, EngineConfig
-from conrepair.application.engine.job_table import JOBS
+from conrepair.application.config.model import EngineConfig
+from conrepair.application.engine.job_table import jobs
 from conrepair.application.jobs.values import ConversionStep
 from conrepair.application.pipeline.audit import run_and_write
 from conrepair.formats.converters.all_converters import converter
@@ -38,7 +38,7 @@ from conrepair.ground.runtime.shown import progress
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
 from conrepair_crowd.blobs import Blobs
 from conrepair_crowd.cluster import Cluster
-from conrepair_crowd.engine import engine
+from conrepair_crowd.engine import DaskConfig
 from conrepair_crowd.executor import Crowd
 from conrepair_lab.campaigns.fuzzing import FINDINGS
 from conrepair_lab.campaigns.generating import GenerationRequest, generate
@@ -59,7 +59,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackCluste
 def crowd(cluster: LoopbackCluster) -> Iterator[Crowd]:
     for name in {"w0", "w1", "w2"} - set(cluster.workers):
         cluster.start_worker(name)
-    with Cluster(cluster.address, patience=PATIENCE) as some, Workers(1, jobs=JOBS) as here:
+    with Cluster(cluster.address, patience=PATIENCE) as some, Workers(1, jobs=jobs()) as here:
         until(lambda: len(some.workers) == 3)
         yield Crowd(some, Blobs(str(cluster.exchange)), here, None)
 
@@ -107,7 +107,7 @@ def test_an_audit_comes_to_the_same_and_is_seen_meanwhile(
     watching = threading.Thread(target=look)
     watching.start()
     config = DaskConfig(scheduler=cluster.address, exchange=str(cluster.exchange))
-    with engine(EngineConfig(dask=config), quiet=False):
+    with EngineConfig(dask=config).opened(quiet=False):
         run_and_write(config_of(asked, tmp_path / "out"), models, quiet=False)
     over.set()
     watching.join()
@@ -142,7 +142,7 @@ def test_an_audit_by_object_storage(
     try:
         with LoopbackCluster(tmp_path, workers=2) as cluster, dask.config.set(tls_config(cluster.files)):
             config = DaskConfig(scheduler=cluster.address, exchange="s3://bucket/place")
-            with engine(EngineConfig(dask=config)):
+            with EngineConfig(dask=config).opened():
                 run_and_write(config_of(asked, tmp_path / "out"), models, quiet=True)
     finally:
         storage.stop()
@@ -160,7 +160,7 @@ def test_generated_networks_are_the_same(cluster: LoopbackCluster, crowd: Crowd,
 
     here = generated(tmp_path / "here")
     config = DaskConfig(scheduler=cluster.address, exchange=str(cluster.exchange))
-    with engine(EngineConfig(dask=config)):
+    with EngineConfig(dask=config).opened():
         there = generated(tmp_path / "there")
     assert len(here) > 2 * BLOCK
     assert there == here
@@ -175,7 +175,7 @@ def test_a_campaign_finds_the_same(cluster: LoopbackCluster, crowd: Crowd, tmp_p
 
     here = findings(tmp_path / "here")
     config = DaskConfig(scheduler=cluster.address, exchange=str(cluster.exchange))
-    with engine(EngineConfig(dask=config)):
+    with EngineConfig(dask=config).opened():
         there = findings(tmp_path / "there")
     assert there == here
     assert here[1]

@@ -20,8 +20,8 @@ from crowd_cluster import LoopbackCluster, tls_config
 from stand_in_wheels import wheels
 
 from conrepair.application.config.load import parse_config
-from conrepair.application.config.model import DaskConfig, EngineConfig
-from conrepair.application.engine.job_table import JOBS
+from conrepair.application.config.model import EngineConfig
+from conrepair.application.engine.job_table import jobs
 from conrepair.application.pipeline.audit import run_and_write
 from conrepair.ground.runtime.outside.releases import release
 from conrepair.ground.runtime.processes.workers import Failure, Job, Outcome, Success, Workers
@@ -29,7 +29,7 @@ from conrepair.ground.runtime.shown.progress import ProgressDisplay
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair_crowd.blobs import Blobs
 from conrepair_crowd.cluster import Cluster
-from conrepair_crowd.engine import engine
+from conrepair_crowd.engine import DaskConfig
 from conrepair_crowd.executor import Crowd
 from conrepair_lab.campaigns.rechecking import recheck
 from conrepair_lab.runs.fuzzing import fuzz
@@ -62,7 +62,7 @@ def cluster(folder: Path, index: dict[str, str]) -> Iterator[LoopbackCluster]:
 
 @pytest.fixture
 def crowd(cluster: LoopbackCluster) -> Iterator[Crowd]:
-    with Cluster(cluster.address) as some, Workers(1, jobs=JOBS) as here:
+    with Cluster(cluster.address) as some, Workers(1, jobs=jobs()) as here:
         while len(some.workers) < len(cluster.workers):
             time.sleep(0.1)
         yield Crowd(some, Blobs(str(cluster.exchange)), here, None)
@@ -118,7 +118,7 @@ def test_campaigns_and_rechecks_come_to_the_same_without_any_here(
         return findings, told.counts, [(item.finding.name, item.verdict) for item in again]
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "none"))
-    with engine(on(cluster)):
+    with on(cluster).opened():
         there = both(tmp_path / "there")
     assert made(folder / "none") == []
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "able"))
@@ -145,7 +145,7 @@ def test_an_audit_in_a_matrix_of_releases_comes_to_the_same(
         return [(row.backend, row.verdict, row.reason, row.problem) for row in found]
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "none"))
-    with engine(on(cluster)):
+    with on(cluster).opened():
         there = rows(tmp_path / "there")
     assert made(folder / "none") == []
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "able"))

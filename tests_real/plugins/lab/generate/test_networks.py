@@ -113,7 +113,7 @@ def test_what_nothing_can_follow_costs_no_nodes_either(seed: int) -> None:
 
 
 def test_one_output_that_can_not_be_so_far_away_is_refused() -> None:
-    with pytest.raises(NotMadeError, match="no operator was found behind IsNaN"):
+    with pytest.raises(NotMadeError, match="no operator fits behind IsNaN"):
         made(Wishes(nodes=3, operators=("IsNaN",), single=True, woven=0.0), Random(0), SUPPORT)
 
 
