@@ -135,9 +135,10 @@ def _is_short(option: str) -> bool:
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_help_explains_what_most_need_and_names_the_rest(
-    name: str, capsys: pytest.CaptureFixture[str]
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a screen; with `--help-all` all of it, also of options that every verb has."""
+    monkeypatch.setenv("COLUMNS", "100")
     told = {}
     for flag in ("--help", "--help-all"):
         with pytest.raises(SystemExit) as ended:

@@ -47,7 +47,7 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("repair", 3): ("repair source.onnx damaged.onnx -o out", DAMAGED),
     ("repair", 4): ("repair failing.onnx failing.onnx -o out", STOPS),
     ("convert", 1): (
-        "convert random.onnx --to onnx --via onnx-normalise -o out.onnx",
+        "convert random.onnx --to onnx --via onnx-normalise -o out.onnx --samples 2",
         "can't be told apart",
     ),
     ("convert", 2): ("convert source.onnx --to onxx -o out.onnx", "unknown format 'onxx'"),
