@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conrepair.application.report.localization.advice import about_step, verdict_advice
 from conrepair.application.report.result import AuditResult, Row
-from conrepair.application.report.told import OF_FILES, target_rows
+from conrepair.application.report.told import OF_FILES, files_of, target_rows
 from conrepair.diagnosis.repairs.outcomes import RECIPE
 from conrepair.formats.models.formats import BY_SUFFIX
 from conrepair.ground.runtime.words import shortened
@@ -190,10 +190,8 @@ def _of_target(row: Row, result: AuditResult) -> tuple[Step, ...]:
     """Of an audit."""
     if row.problem is not None:
         return (Step(f"{row.label}: {shortened(row.problem.explanation or row.problem.message, _WORDS)}"),)
-    sides = [other for other in result.rows if other.kind == "reference" and other.model == row.reference]
-    models = [side.ran.artifact for side in (*sides[:1], row)]
-    files = [model.path for model in models if model is not None]
-    if row.verdict is None or len(files) < 2:
+    files = files_of(row, result)
+    if row.verdict is None or not files:
         return ()
     if (found := row.localized.result) is not None and found.faults:
         return (pair_step("repair", files, f"fixes {row.label}"),)
