@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -760,9 +761,10 @@ class EngineConfig(Strict):
     """What runs jobs; without anything in it, this machine."""
 
     @property
-    def chosen(self) -> Engine | None:
-        """The one that's named; None for this machine."""
-        return next((part for name in ENGINES if (part := getattr(self, name)) is not None), None)
+    def chosen(self) -> dict[str, Engine]:
+        """The one that's named, by its key; nothing for this machine."""
+        there = ((name, getattr(self, name)) for name in ENGINES)
+        return dict(itertools.islice(((name, part) for name, part in there if part is not None), 1))
 
     @contextlib.contextmanager
     def opened(self, *, quiet: bool = True) -> Iterator[None]:
@@ -775,7 +777,9 @@ class EngineConfig(Strict):
             UsageError: if it may not be used, or isn't installed.
             DeviceError: if it doesn't answer.
         """
-        with contextlib.nullcontext() if self.chosen is None else self.chosen.opened(quiet=quiet):
+        with contextlib.ExitStack() as stack:
+            for part in self.chosen.values():
+                stack.enter_context(part.opened(quiet=quiet))
             yield
 
 

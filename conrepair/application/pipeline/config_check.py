@@ -8,7 +8,6 @@ from typing import Any
 
 from conrepair.application.config.load import sound_parts
 from conrepair.application.config.model import AuditConfig, DatasetConfig, ModelConfig
-from conrepair.application.config.parts import ENGINES
 from conrepair.application.pipeline.architectures import architecture_models
 from conrepair.application.pipeline.audit import check_output
 from conrepair.application.pipeline.from_config import (
@@ -62,8 +61,7 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
         lines += _of_model(config, model, wheres[model.name], base)
     if any(config.dataset_of(model) is config.dataset for model in active):
         lines += _of_dataset(config.dataset, "$.dataset", base)
-    if (engine := config.engine.chosen) is not None:
-        name = next(name for name in ENGINES if getattr(config.engine, name) is engine)
+    for name, engine in config.engine.chosen.items():
         lines += _refused(f"$.engine.{name}: ", engine.check)
     for check in (
         lambda: config.architectures and architecture_models(config),
