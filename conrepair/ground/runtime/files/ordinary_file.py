@@ -58,13 +58,17 @@ def open_ordinary(path: str | os.PathLike[str], most: int | None = None) -> Bina
         OSError: if it's a folder, or can't be opened.
     """
     _check(path, Path(path).stat(), most)  # some devices act when they're opened
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        _check(path, os.fstat(descriptor), most)  # another one may lie there by now
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
+
+    def opened(name: str, _: int) -> int:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            _check(path, os.fstat(descriptor), most)  # another one may lie there by now
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    return open(path, "rb", opener=opened)  # who closes it is never in doubt, where Ctrl-C comes between, too
 
 
 def blocks(stream: BinaryIO) -> Iterator[bytes]:

@@ -191,11 +191,11 @@ class WorkerProcess:
     def _hang_up(self) -> None:
         """Close its pipes, but what a thread still reads: another file may get its number."""
         if self._requests >= 0:
-            os.close(self._requests)
-            self._requests = -1
+            requests, self._requests = self._requests, -1
+            os.close(requests)
         if self._answers >= 0 and (self._waits is None or not self._waits.is_alive()):
-            os.close(self._answers)
-            self._answers = -1
+            answers, self._answers = self._answers, -1
+            os.close(answers)
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError, OSError):

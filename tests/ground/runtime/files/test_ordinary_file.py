@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -83,3 +85,37 @@ def test_a_hash_waits_for_no_pipe(tmp_path: Path) -> None:
     before = sha256_of(tmp_path)
     (tmp_path / "endless").symlink_to("/dev/zero")
     assert sha256_of(tmp_path) == before
+
+
+def test_an_interrupt_at_any_step_of_opening_is_an_interrupt(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"ordinary")
+    steps = 0
+
+    def interrupted_at(last: int) -> bool:
+        nonlocal steps
+        steps = 0
+
+        def step(frame: FrameType, event: str, _: object) -> object:
+            nonlocal steps
+            frame.f_trace_opcodes = True
+            steps += event == "opcode"
+            if steps == last:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return step
+
+        before = sys.gettrace()
+        sys.settrace(step)
+        try:
+            open_ordinary(path).close()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    at = 1
+    while interrupted_at(at):
+        at += 1
+    assert at > steps > 50
