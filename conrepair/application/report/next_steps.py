@@ -12,8 +12,9 @@ from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.told import OF_FILES, files_of, target_rows
 from conrepair.diagnosis.repairs.outcomes import RECIPE
 from conrepair.formats.models.formats import BY_SUFFIX
-from conrepair.ground.runtime.words import shortened
+from conrepair.ground.runtime.words import percent, shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
+from conrepair.verdicts.judging.floor import By
 
 _FED = {"--data", "--recipe", "--target-recipe", "--seed", "--low", "--high", "--input"}
 _RECORDED = {".npy", ".npz"}
@@ -154,6 +155,8 @@ def _of_outputs(row: Row, files: Sequence[str], more: Sequence[str], *, data: bo
     if row.proof:
         return (Step(f"nothing to do: {row.proof}. No input can give a difference beyond rounding"),)
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
+        if tolerated := _tolerated(row):
+            return Step(tolerated), pair_step("localize", files, "names the layer that adds it", *more)
         compared = "" if data else "; your own inputs (--data) may show what random ones don't"
         arithmetic = "" if row.comparison is None else row.comparison.arithmetic
         told = f"the difference is what {arithmetic} arithmetic causes" if arithmetic else ""
@@ -161,6 +164,19 @@ def _of_outputs(row: Row, files: Sequence[str], more: Sequence[str], *, data: bo
     if random:
         return (pair_step("localize", files, "names what differs between the files", *more),)
     return differing(row.verdict, files, more)
+
+
+def _tolerated(row: Row) -> str:
+    """What is within tolerance, but more than rounding explains; "" where there's no such thing."""
+    outputs = () if row.comparison is None else row.comparison.outputs
+    over = [found for output in outputs if (found := output.explained) and found.by is By.TOLERANCE and found.is_beyond]
+    if not over:
+        return ""
+    most = max(over, key=lambda found: found.error)
+    return (
+        f"nothing to do if {percent(most.error)} is accepted: it's within tolerance, but more than rounding error, "
+        f"which explains {percent(most.allowed)}"
+    )
 
 
 def _of_layers(row: Row, result: AuditResult, files: Sequence[str], more: Sequence[str]) -> tuple[Step, ...]:

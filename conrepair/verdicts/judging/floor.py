@@ -46,6 +46,11 @@ class Explained:
         """The difference, in what rounding to the arithmetic's nearest number may change."""
         return self.error / arithmetic_of(self.arithmetic).unit
 
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the difference is more than the evidence of rounding allows, where there's any."""
+        return self.error > self.allowed > 0
+
     def __str__(self) -> str:
         """For a person: "estimate, 12 units of float32"."""
         if self.by in {By.BUDGET, By.NOTHING}:

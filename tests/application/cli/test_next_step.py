@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any, Literal
@@ -54,6 +55,16 @@ def test_a_faulty_file_is_localized_and_repaired_next(capsys: pytest.CaptureFixt
     for command in commands:
         assert main([*shlex.split(command)[1:], "-q"]) in {0, 1}
     assert Path("other-repaired/result.json").is_file()
+
+
+def test_what_is_within_tolerance_but_beyond_rounding_is_no_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    save("other.onnx", factor=1.00002)
+    assert compare("net.onnx", "other.onnx") == 0
+    out = capsys.readouterr().out
+    told = " ".join(out.partition("next: ")[2].split())
+    assert re.match("nothing to do if 0.00[0-9]+ % is accepted: it's within tolerance, but more than rounding", told)
+    assert "`conrepair localize net.onnx other.onnx` names the layer that adds it" in told
 
 
 def test_the_table_has_no_empty_columns_and_no_source_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
