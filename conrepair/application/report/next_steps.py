@@ -168,8 +168,8 @@ def _of_outputs(row: Row, files: Sequence[str], more: Sequence[str], *, data: bo
 
 def _tolerated(row: Row) -> str:
     """What is within tolerance, but more than rounding explains; "" where there's no such thing."""
-    outputs = () if row.comparison is None else row.comparison.outputs
-    over = [found for output in outputs if (found := output.explained) and found.by is By.TOLERANCE and found.is_beyond]
+    known = [] if row.comparison is None else [output.explained for output in row.comparison.outputs]
+    over = [found for found in known if found is not None and found.by is By.TOLERANCE and found.is_beyond]
     if not over:
         return ""
     most = max(over, key=lambda found: found.error)
