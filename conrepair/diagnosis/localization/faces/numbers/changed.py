@@ -13,6 +13,7 @@ from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.runtime.words import telling
 
+_MIRRORED = {(4, 2): "mirrored top to bottom", (4, 3): "mirrored left to right"}  # by rank and axis of a kernel
 _SAMPLED_ROWS = 4096
 _PROJECTED = 24  # numbers that stand for a slice
 _MOST_PARTS = 8  # equal ones that are moved as they are, or taken apart
@@ -57,6 +58,10 @@ def reordered(one: Values, two: Values, noise: float) -> Found:
             return Kind.PARAMETERS, f"transposed (axes {list(axes)})"
     if one.ndim > 2 and _same(np.flip(one, tuple(range(2, one.ndim))), two, off):
         return Kind.PARAMETERS, "flipped along the kernel's axes"
+    for axis in range(2, one.ndim):
+        if _same(np.flip(one, axis), two, off):
+            mirrored = _MIRRORED.get((one.ndim, axis), "mirrored")
+            return Kind.PARAMETERS, f"{mirrored} (axis {axis} is in reverse order)"
     for axis in range(one.ndim):
         order = order_along(one, two, axis, off)
         if order is not None:
@@ -118,6 +123,35 @@ def some_rows(one: Values, two: Values, noise: float) -> Found:
             places = ", ".join(map(str, np.flatnonzero(wrong)[:6]))
             return Kind.PARAMETERS, f"wrong in {int(wrong.sum())} of {wrong.size} slices of axis {axis} ({places})"
     return None
+
+
+def cut_off(one: Values, two: Values, noise: float) -> Found:
+    """Small numbers set to zero, or large ones to a limit, and all others as they were."""
+    wrong = _places(one, two)
+    if noise or not 1 < wrong.sum() < wrong.size:
+        return None
+    count, lost, given = f"{int(wrong.sum())} of {wrong.size} places", np.abs(one[wrong]), two[wrong]
+    if not given.any():
+        kept = np.abs(one[~wrong & (one != 0)])
+        every = kept.size and kept.min() >= lost.max()
+        return Kind.PARAMETERS, f"zero in {count}, {'all' if every else 'some'} of those below {lost.max():.3g}"
+    low, high = float(two.min()), float(two.max())
+    if np.isin(given, (low, high)).all() and ((one[wrong] < low) | (one[wrong] > high)).all():
+        return Kind.PARAMETERS, f"clipped to [{low:.3g}, {high:.3g}], which {count} were beyond"
+    return None
+
+
+def some_places(one: Values, two: Values, noise: float) -> Found:
+    """A tensor of which only a few numbers are wrong."""
+    wrong = _places(one, two)
+    if noise or not 0 < wrong.sum() <= wrong.size // 2:
+        return None
+    return Kind.PARAMETERS, f"wrong in {int(wrong.sum())} of {wrong.size} places, and the same in all others"
+
+
+def _places(one: Values, two: Values) -> npt.NDArray[np.bool_]:
+    """Where numbers aren't the same ones."""
+    return np.abs(two - one) > naming.SAME * np.abs(one)
 
 
 def order_words(order: npt.NDArray[np.int64]) -> str:

@@ -14,10 +14,12 @@ from conrepair.diagnosis.localization.faces.numbers.changed import (
     Found,
     Values,
     by_channel,
+    cut_off,
     moved_on,
     portion_of,
     reordered,
     scaled,
+    some_places,
     some_rows,
 )
 from conrepair.diagnosis.localization.faces.numbers.grids import grid_of
@@ -163,13 +165,13 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> ParameterDiffer
         return None
     relative = gap / norm if norm else np.inf
     noise = few_bits.TWICE * rounding
-    changes: tuple[Callable[[Values, Values, float], Found], ...] = (scaled, moved_on, reordered, by_channel)
-    tests = (_lost, *(changes if relative > noise else ()), _rounded, some_rows)
+    changes: tuple[Callable[[Values, Values, float], Found], ...] = (scaled, moved_on, reordered, by_channel, cut_off)
+    tests = (_lost, *(changes if relative > noise else ()), _rounded, some_rows, some_places)
     for test in tests:
         found = test(one, two, noise)
         if found is not None:
             kind, words = found
-            return ParameterDifference(kind, words, relative, test in {_lost, scaled, reordered, moved_on})
+            return ParameterDifference(kind, words, relative, test in {_lost, scaled, reordered, moved_on, cut_off})
     words = f"off by {percent(relative)} everywhere, as if random noise were added"
     return ParameterDifference(Kind.PARAMETERS, words, relative, disturbed=True)
 

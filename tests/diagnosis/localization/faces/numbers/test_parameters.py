@@ -18,6 +18,8 @@ KERNEL = np.random.default_rng(0).normal(size=(6, 5, 3, 3)).astype(np.float32)
 SQUARE = np.random.default_rng(1).normal(size=(40, 40)).astype(np.float32)
 VECTOR = np.random.default_rng(2).uniform(0.3, 4, 30).astype(np.float32)
 TABLE = np.random.default_rng(3).normal(size=(200, 16)).astype(np.float32)
+SMALL = 0.2
+EVERY_NINTH = np.arange(1600).reshape(40, 40) % 9 == 0
 
 
 WITH_ZEROS = np.where(np.arange(len(VECTOR)) % 7, VECTOR, 0).astype(np.float32)  # of channels that nothing reaches
@@ -53,6 +55,29 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     "flipped": (KERNEL, KERNEL[:, :, ::-1, ::-1], Kind.PARAMETERS, "flipped along the kernel's axes"),
     "table moved": (TABLE, np.roll(TABLE, 1, 0), Kind.PARAMETERS, "shifted by +1 along axis 0"),
     "table moved back": (TABLE, np.roll(TABLE, -1, 0), Kind.PARAMETERS, "shifted by -1 along axis 0"),
+    "left to right": (
+        KERNEL, KERNEL[:, :, :, ::-1], Kind.PARAMETERS, "mirrored left to right (axis 3 is in reverse order)",
+    ),
+    "top to bottom": (
+        KERNEL, KERNEL[:, :, ::-1], Kind.PARAMETERS, "mirrored top to bottom (axis 2 is in reverse order)",
+    ),
+    "pruned": (
+        SQUARE, np.where(np.abs(SQUARE) < SMALL, 0, SQUARE), Kind.PARAMETERS,
+        f"zero in {int((np.abs(SQUARE) < SMALL).sum())} of 1600 places, all of those below "
+        f"{np.abs(SQUARE[np.abs(SQUARE) < SMALL]).max():.3g}",
+    ),
+    "dropped": (
+        SQUARE, np.where(EVERY_NINTH, 0, SQUARE), Kind.PARAMETERS,
+        f"zero in 178 of 1600 places, some of those below {np.abs(SQUARE[EVERY_NINTH]).max():.3g}",
+    ),
+    "clipped": (
+        SQUARE, np.clip(SQUARE, -1, 1.5), Kind.PARAMETERS,
+        f"clipped to [-1, 1.5], which {int(((SQUARE < -1) | (SQUARE > 1.5)).sum())} of 1600 places were beyond",
+    ),
+    "here and there": (
+        SQUARE, np.where(EVERY_NINTH, SQUARE + 1, SQUARE), Kind.PARAMETERS,
+        "wrong in 178 of 1600 places, and the same in all others",
+    ),
     "permuted": (KERNEL, KERNEL[[1, 0, 2, 5, 4, 3]], Kind.PARAMETERS, "permuted along axis 0 (4 of 6 places)"),
     "permuted inputs": (KERNEL, KERNEL[:, [2, 1, 0, 3, 4]], Kind.PARAMETERS, "permuted along axis 1 (2 of 5 places)"),
     "permuted vector": (
