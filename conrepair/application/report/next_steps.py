@@ -175,7 +175,7 @@ def _tolerated(row: Row) -> str:
     most = max(over, key=lambda found: found.error)
     return (
         f"nothing to do if {percent(most.error)} is accepted: it's within tolerance, but more than rounding error, "
-        f"which explains {percent(most.allowed)}"
+        f"at most {percent(most.allowed)}"
     )
 
 

@@ -200,4 +200,4 @@ def test_the_console_tells_a_cause_once_and_repeats_none_of_it_in_its_rows() -> 
     assert "   a/exporter > importer on libraries\n   b/exporter > importer on libraries, not repaired\n" in text
     assert text.count("divisor_override") == 1
     assert "relative error 0.5" not in text, "the table has it"
-    assert "   next: Compare the attributes of" in text
+    assert "   next: To prevent it, look at what writes" in text

@@ -87,6 +87,7 @@ _IN_FILE = {
     Kind.PREPROCESSING: "Check {layer} in {target}: {source} does nothing like it to its inputs.",
     Kind.INPUT: "Check how {target} arranges its inputs at {layer}.",
 }
+_KNOWN = "To prevent it, look at what writes {layer} into {target}: the converter, or a script after it."
 _CONSTANT = "Compare the number that {layer} computes with in {target} with that of {original} in {source}."
 _NAME = 60
 _QUANTIZERS = {
@@ -134,6 +135,8 @@ def _words(fault: LocatedFault) -> str:
     """Where to look, by what is there: inputs or operators of the file, weights or a constant or neither."""
     if fault.kind in _IN_FILE and not fault.at_input:
         return _IN_FILE[fault.kind]
+    if fault.differences and fault.kind in {Kind.PARAMETERS, Kind.HYPERPARAMETERS, Kind.GRAPH, Kind.STRUCTURE}:
+        return _KNOWN
     if fault.kind is Kind.PARAMETERS and not set(fault.holds) - {OPERAND}:
         return _CONSTANT if fault.holds else _PLACES[Kind.GRAPH]
     return _PLACES[fault.kind]

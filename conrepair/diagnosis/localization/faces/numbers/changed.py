@@ -13,7 +13,7 @@ from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.runtime.words import telling
 
-_MIRRORED = {(4, 2): "mirrored top to bottom", (4, 3): "mirrored left to right"}  # by rank and axis of a kernel
+_MIRRORED = {(4, 2): "vertically", (4, 3): "horizontally"}  # by rank and axis of a kernel
 _SAMPLED_ROWS = 4096
 _PROJECTED = 24  # numbers that stand for a slice
 _MOST_PARTS = 8  # equal ones that are moved as they are, or taken apart
@@ -60,8 +60,8 @@ def reordered(one: Values, two: Values, noise: float) -> Found:
         return Kind.PARAMETERS, "flipped along the kernel's axes"
     for axis in range(2, one.ndim):
         if _same(np.flip(one, axis), two, off):
-            mirrored = _MIRRORED.get((one.ndim, axis), "mirrored")
-            return Kind.PARAMETERS, f"{mirrored} (axis {axis} is in reverse order)"
+            way = _MIRRORED.get((one.ndim, axis), "")
+            return Kind.PARAMETERS, " ".join(filter(None, ("mirrored", way, f"(axis {axis} is in reverse order)")))
     for axis in range(one.ndim):
         order = order_along(one, two, axis, off)
         if order is not None:
@@ -130,14 +130,14 @@ def cut_off(one: Values, two: Values, noise: float) -> Found:
     wrong = _places(one, two)
     if noise or not 1 < wrong.sum() < wrong.size:
         return None
-    count, lost, given = f"{int(wrong.sum())} of {wrong.size} places", np.abs(one[wrong]), two[wrong]
+    count, lost, given = f"{int(wrong.sum())} of {wrong.size} elements", np.abs(one[wrong]), two[wrong]
     if not given.any():
         kept = np.abs(one[~wrong & (one != 0)])
         every = kept.size and kept.min() >= lost.max()
-        return Kind.PARAMETERS, f"zero in {count}, {'all' if every else 'some'} of those below {lost.max():.3g}"
+        return Kind.PARAMETERS, f"zero in {count}, {'all' if every else 'some'} elements below {lost.max():.3g}"
     low, high = float(two.min()), float(two.max())
     if np.isin(given, (low, high)).all() and ((one[wrong] < low) | (one[wrong] > high)).all():
-        return Kind.PARAMETERS, f"clipped to [{low:.3g}, {high:.3g}], which {count} were beyond"
+        return Kind.PARAMETERS, f"clipped to the range [{low:.3g}, {high:.3g}], which {count} were beyond"
     return None
 
 
@@ -146,7 +146,7 @@ def some_places(one: Values, two: Values, noise: float) -> Found:
     wrong = _places(one, two)
     if noise or not 0 < wrong.sum() <= wrong.size // 2:
         return None
-    return Kind.PARAMETERS, f"wrong in {int(wrong.sum())} of {wrong.size} places, and the same in all others"
+    return Kind.PARAMETERS, f"wrong in {int(wrong.sum())} of {wrong.size} elements, and the same in all others"
 
 
 def _places(one: Values, two: Values) -> npt.NDArray[np.bool_]:

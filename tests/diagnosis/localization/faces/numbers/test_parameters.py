@@ -56,27 +56,28 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     "table moved": (TABLE, np.roll(TABLE, 1, 0), Kind.PARAMETERS, "shifted by +1 along axis 0"),
     "table moved back": (TABLE, np.roll(TABLE, -1, 0), Kind.PARAMETERS, "shifted by -1 along axis 0"),
     "left to right": (
-        KERNEL, KERNEL[:, :, :, ::-1], Kind.PARAMETERS, "mirrored left to right (axis 3 is in reverse order)",
+        KERNEL, KERNEL[:, :, :, ::-1], Kind.PARAMETERS, "mirrored horizontally (axis 3 is in reverse order)",
     ),
     "top to bottom": (
-        KERNEL, KERNEL[:, :, ::-1], Kind.PARAMETERS, "mirrored top to bottom (axis 2 is in reverse order)",
+        KERNEL, KERNEL[:, :, ::-1], Kind.PARAMETERS, "mirrored vertically (axis 2 is in reverse order)",
     ),
     "pruned": (
         SQUARE, np.where(np.abs(SQUARE) < SMALL, 0, SQUARE), Kind.PARAMETERS,
-        f"zero in {int((np.abs(SQUARE) < SMALL).sum())} of 1600 places, all of those below "
+        f"zero in {int((np.abs(SQUARE) < SMALL).sum())} of 1600 elements, all elements below "
         f"{np.abs(SQUARE[np.abs(SQUARE) < SMALL]).max():.3g}",
     ),
     "dropped": (
         SQUARE, np.where(EVERY_NINTH, 0, SQUARE), Kind.PARAMETERS,
-        f"zero in 178 of 1600 places, some of those below {np.abs(SQUARE[EVERY_NINTH]).max():.3g}",
+        f"zero in 178 of 1600 elements, some elements below {np.abs(SQUARE[EVERY_NINTH]).max():.3g}",
     ),
     "clipped": (
         SQUARE, np.clip(SQUARE, -1, 1.5), Kind.PARAMETERS,
-        f"clipped to [-1, 1.5], which {int(((SQUARE < -1) | (SQUARE > 1.5)).sum())} of 1600 places were beyond",
+        f"clipped to the range [-1, 1.5], which {int(((SQUARE < -1) | (SQUARE > 1.5)).sum())} of 1600 elements "
+        "were beyond",
     ),
     "here and there": (
         SQUARE, np.where(EVERY_NINTH, SQUARE + 1, SQUARE), Kind.PARAMETERS,
-        "wrong in 178 of 1600 places, and the same in all others",
+        "wrong in 178 of 1600 elements, and the same in all others",
     ),
     "permuted": (KERNEL, KERNEL[[1, 0, 2, 5, 4, 3]], Kind.PARAMETERS, "permuted along axis 0 (4 of 6 places)"),
     "permuted inputs": (KERNEL, KERNEL[:, [2, 1, 0, 3, 4]], Kind.PARAMETERS, "permuted along axis 1 (2 of 5 places)"),
