@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.formats.converters.base import CALIBRATION, Option, calibration_samples
+from conrepair.formats.models.model import Description
 from conrepair.ground.data.feeds import CalibrationFeeds
 from conrepair.ground.runtime.errors import ConfigError, DataError
 
@@ -17,6 +18,7 @@ OPTIONS = {
     "quantize": Option("none", "none, dynamic (int8 weights), float16 (weights) or int8 (all)", tuple(_INTENTS)),
     "unfold": Option(False, "products of batches as products of matrices", alternatives=(False, True)),
     "int8_io": Option(False, "with quantize=int8: integer inputs and outputs too"),
+    "uint8_io": Option(False, "the same, unsigned"),
     **CALIBRATION,
 }
 
@@ -24,6 +26,20 @@ OPTIONS = {
 def intent(options: Mapping[str, Any]) -> str | None:
     """See `Converter.intent`."""
     return _INTENTS[options["quantize"]]
+
+
+def options_of(description: Description) -> Mapping[str, Any]:
+    """The options that quantize a model as a TFLite file is quantized.
+
+    Args:
+        description: Of the file.
+    """
+    if not description.quantized:
+        return {}
+    ends = {spec.dtype for spec in description.inputs if spec.quantization}
+    if ends:
+        return {"quantize": "int8", f"{min(ends)}_io": True}
+    return {"quantize": "int8" if "QUANTIZE" in description.operators else "dynamic"}
 
 
 def calibrates(options: Mapping[str, Any]) -> int:
@@ -52,8 +68,11 @@ def write_tflite(
     import tensorflow as tf
 
     kind = options["quantize"]
-    if options["int8_io"] and kind != "int8":
-        raise ConfigError(f"int8_io goes with quantize=int8, not with quantize={kind}. Set both, or neither.")
+    ends = [name for name in ("int8_io", "uint8_io") if options[name]]
+    if ends and kind != "int8":
+        raise ConfigError(f"{ends[0]} goes with quantize=int8, not with quantize={kind}. Set both, or neither.")
+    if len(ends) > 1:
+        raise ConfigError("int8_io and uint8_io are two types of the same inputs and outputs. Set one of them.")
     if kind == "int8" and feeds is None:
         raise DataError("quantize=int8 needs data to calibrate with: activations get the ranges that it shows.")
     if kind != "none":
@@ -64,8 +83,9 @@ def write_tflite(
         # By name: a list would have to be in the order of the graph's inputs, which isn't always the model's.
         converter.representative_dataset = feeds.__iter__
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
-    if options["int8_io"]:
-        converter.inference_input_type = converter.inference_output_type = tf.int8
+    if ends:
+        dtype = tf.uint8 if options["uint8_io"] else tf.int8
+        converter.inference_input_type = converter.inference_output_type = dtype
     converter.unfold_batchmatmul = options["unfold"]
     (folder / _FILE).write_bytes(converter.convert())
     return _FILE

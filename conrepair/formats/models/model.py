@@ -165,8 +165,9 @@ class Description:
         matrices = sum(count for dtype, count in self.matrices.items() if dtype in _NARROW)
         narrow = sum(count for dtype, count in self.weights.items() if dtype in _NARROW)
         if narrow / total > 0.5 or matrices > real or self.computes in _NARROW:
-            full = all(spec.quantization for spec in self.inputs + self.outputs)
-            return "full-integer quantized" if full else "quantized weights"
+            if not all(spec.quantization for spec in self.inputs + self.outputs):
+                return "quantized weights"
+            return "partly quantized" if real else "full-integer quantized"
         if self.computes:
             return f"mixed {self.computes}"
         # What has no weights shows by what it takes and gives which numbers it computes with.

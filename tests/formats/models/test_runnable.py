@@ -228,3 +228,5 @@ def test_full_integer_precision_needs_quantized_inputs_and_outputs() -> None:
     spec = TensorSpec("x", (1,), "int8", Quantization(0.1, 0))
     assert Description("TFLite", (spec,), (spec,), {}, 0, {"int8": 9}).precision == "full-integer quantized"
     assert Description("TFLite", (spec,), (FLOATS,), {}, 0, {"int8": 9}).precision == "quantized weights"
+    mixed = Description("TFLite", (spec,), (spec,), {}, 0, {"int8": 9}, matrices={"int8": 3, "float32": 1})
+    assert mixed.precision == "partly quantized"

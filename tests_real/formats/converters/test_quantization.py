@@ -113,17 +113,17 @@ def as_documented(kind: str) -> Callable[[Any], None]:
             tool.optimizations = [tf.lite.Optimize.DEFAULT]
         if kind == "float16":
             tool.target_spec.supported_types = [tf.float16]
-        if kind.startswith("int8"):
+        if "int8" in kind:
             tool.representative_dataset = samples
             tool.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
-        if kind == "int8_io":
-            tool.inference_input_type = tool.inference_output_type = tf.int8
+        if kind.endswith("_io"):
+            tool.inference_input_type = tool.inference_output_type = getattr(tf, kind.removesuffix("_io"))
 
     return change
 
 
 def options_of(kind: str) -> dict[str, Any]:
-    return {"quantize": "int8", "int8_io": True} if kind == "int8_io" else {"quantize": kind}
+    return {"quantize": "int8", kind: True} if kind.endswith("_io") else {"quantize": kind}
 
 
 KINDS = {
@@ -132,6 +132,7 @@ KINDS = {
     "float16": ("float16", "float16", 1e-3),
     "int8": ("int8", "quantized weights", 0.1),
     "int8_io": ("int8", "full-integer quantized", 0.1),
+    "uint8_io": ("int8", "full-integer quantized", 0.1),
 }
 
 
@@ -144,7 +145,7 @@ def test_each_kind_of_tflite(tmp_path: Path, wide: dict[str, Model], name: str, 
     made = convert(wide[name], name, tmp_path / "out", data_of(tmp_path, image=pictures()), **options_of(kind))
     assert made.about.precision == precision
     assert made.about.weights[stored] > 0.9 * made.about.parameters
-    integer = "int8" if kind == "int8_io" else "float32"
+    integer = kind.removesuffix("_io") if kind.endswith("_io") else "float32"
     assert {spec.dtype for spec in made.about.inputs + made.about.outputs} == {integer}
     (tmp_path / "own.tflite").write_bytes(library_tflite(wide[name], as_documented(kind)))
     own = framework("tflite").load(small.model_of("tflite", tmp_path / "own.tflite"))
@@ -221,6 +222,16 @@ def test_what_needs_data_says_so(tmp_path: Path, wide: dict[str, Model], name: s
 def test_integer_inputs_go_with_integer_kernels(tmp_path: Path, wide: dict[str, Model]) -> None:
     with pytest.raises(ConfigError, match="int8_io goes with quantize=int8, not with quantize=dynamic"):
         convert(wide["keras-tflite"], "keras-tflite", tmp_path / "out", None, quantize="dynamic", int8_io=True)
+    with pytest.raises(ConfigError, match="two types of the same inputs and outputs"):
+        convert(
+            wide["keras-tflite"],
+            "keras-tflite",
+            tmp_path / "both",
+            data_of(tmp_path, image=pictures()),
+            quantize="int8",
+            int8_io=True,
+            uint8_io=True,
+        )
 
 
 # --- ONNX ---

@@ -44,7 +44,6 @@ def _advise(
     found: Localization,
     attempt: Callable[[Sequence[RouteStep]], tuple[RouteTrial, Localization | None]],
     seconds: float,
-    refusal: str,
 ) -> tuple[Advice, ...]:
     """Convert a source anew until no layer is at fault.
 
@@ -53,10 +52,9 @@ def _advise(
         found: The target's faults.
         attempt: Takes the source along a route, and looks at what that gave; None where that can't be.
         seconds: After which nothing more is tried.
-        refusal: Why nothing is tried at all.
     """
     end, result = time.monotonic() + seconds, []
-    reason, seen = refusal or ("" if seconds else "no time was given for it"), set()
+    reason, seen = "" if seconds else "no time was given for it", set()
     for way in ways:
         if way.route in seen:
             continue
@@ -241,15 +239,13 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
         return ()  # no conversion brought that in
     planned = chains(state.conversions[subject.name])
     chain = next((chain for chain in planned if chain[-1].name == item.row_name), None)
-    refusal = ""
     if chain is not None:
         steps = [RouteStep(link.step, link.changed) for link in chain]
         guilty = {fault.step.partition(",")[0] for fault in row.localized.result.faults}
         ways, whose = suggestions(steps, guilty, reference.source.model), subject
     else:
         source, description = reference.source.model, item.source.description
-        ways, whose = suggestions_for_files(source, item.source.model.framework, description.producer), reference
-        refusal = "how the converted model was quantized isn't known" if description.quantized else ""
+        ways, whose = suggestions_for_files(source, item.source.model.framework, description), reference
 
     def attempt(steps: Sequence[RouteStep]) -> tuple[RouteTrial, Localization | None]:
         trial = try_route(state, whose, executed, steps)
@@ -258,7 +254,7 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
         made = model_of(trial.executed[-1])  # the last row may be that of a build
         return trial, localized(state, [made])[made.looked_at].result
 
-    return _advise(ways, row.localized.result, attempt, state.settings.advice_seconds, refusal)
+    return _advise(ways, row.localized.result, attempt, state.settings.advice_seconds)
 
 
 def _repair_task(state: RunState, executed: Sequence[Execution], item: Execution, row: Row) -> Task:

@@ -11,7 +11,8 @@ from typing import Any
 from conrepair.formats.converters.all_converters import CONVERTERS
 from conrepair.formats.converters.base import Converter
 from conrepair.formats.converters.routes import find_route
-from conrepair.formats.models.model import Model
+from conrepair.formats.converters.tflite_quantization import options_of
+from conrepair.formats.models.model import Description, Model
 from conrepair.formats.onnx.passes.rewrites.all_rewrites import REWRITES
 from conrepair.ground.runtime.errors import ConfigError
 
@@ -206,18 +207,22 @@ def suggestions(steps: Sequence[RouteStep], guilty: Collection[str], source: Mod
         yield from itertools.chain(detours(steps, place, source), exports(steps, place))
 
 
-def suggestions_for_files(source: Model, target: str, producer: str) -> Iterator[Remedy]:
-    """Ways to make a target anew whose route isn't known.
+def suggestions_for_files(source: Model, target: str, about: Description) -> Iterator[Remedy]:
+    """Ways to make a target anew whose route isn't known, quantized as it is.
 
     Args:
         source: The model that is right.
         target: Format of the one at fault.
-        producer: The tool that wrote it, as its file says; "" where it doesn't.
+        about: What its file says.
     """
-    said = producer.lower()
+    said, quantized = about.producer.lower(), options_of(about)
     for names in all_routes(source, target):
-        tools = [CONVERTERS[name].distributions[0] for name in names]
-        last = tools[-1].lower()
+        steps = tuple(RouteStep(CONVERTERS[name], {}) for name in names)
+        if quantized:
+            if not quantized.keys() <= steps[-1].converter.options.keys():
+                continue  # it can't quantize so
+            steps = (*steps[:-1], replace(steps[-1], options=quantized))
+        last = steps[-1].converter.distributions[0].lower()
         wrote = bool(said) and last in {said.split()[0], *said.split()}
         words = f"converted anew by {' > '.join(names)}" + (", the tool that the file names" if wrote else "")
-        yield Remedy(tuple(RouteStep(CONVERTERS[name], {}) for name in names), words, 0)
+        yield Remedy(steps, words + (", quantized as the file is" if quantized else ""), 0)

@@ -16,7 +16,9 @@ from benchmarks.faults.inject_file import inject_file
 from conrepair.application.cli import main
 from conrepair.diagnosis.repairs.conversion.remedies import RouteStep, suggestions, suggestions_for_files
 from conrepair.formats.converters.all_converters import converter
+from conrepair.formats.models.model import Description
 from conrepair.formats.models.registry import framework
+from conrepair.ground.data.tensor_spec import Quantization, TensorSpec
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +95,31 @@ def test_ways_that_are_suggested(tmp_path: Path) -> None:
 
 def test_the_tool_that_a_file_names_is_said(tmp_path: Path) -> None:
     source = small.model_of("keras", small.onnx_convnet(tmp_path / "net.onnx"))
-    ways = {way.route: way.words for way in suggestions_for_files(source, "onnx", "tf2onnx 1.17.0 15c810")}
+    ways = {way.route: way.words for way in suggestions_for_files(source, "onnx", made_by("tf2onnx 1.17.0 15c810"))}
     assert ways["keras-onnx-tf2onnx"].endswith("the tool that the file names")
     assert not ways["keras-onnx-export"].endswith("the tool that the file names")
-    assert not list(suggestions_for_files(source, "keras", ""))
+    assert not list(suggestions_for_files(source, "keras", made_by("")))
+
+
+def made_by(producer: str) -> Description:
+    return Description("ONNX", (), (), {}, 0, {}, producer=producer)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "operators", "options"),
+    [
+        ("uint8", {"CONV_2D": 1}, "quantize=int8,uint8_io=True"),
+        ("int8", {"CONV_2D": 1}, "int8_io=True,quantize=int8"),
+        ("float32", {"QUANTIZE": 1, "DEQUANTIZE": 1}, "quantize=int8"),
+        ("float32", {"CONV_2D": 1}, "quantize=dynamic"),
+    ],
+)
+def test_a_file_is_made_anew_with_its_own_quantization(
+    tmp_path: Path, dtype: str, operators: dict[str, int], options: str
+) -> None:
+    source = small.model_of("keras", small.onnx_convnet(tmp_path / "net.onnx"))
+    steps = Quantization(0.1, 3) if dtype != "float32" else None
+    end = TensorSpec("x", (1, 4), dtype, quantization=steps)
+    about = Description("TFLite", (end,), (end,), operators, 9, {"int8": 9})
+    assert next(suggestions_for_files(source, "tflite", about)).route == f"keras-tflite,{options}"
+    assert not list(suggestions_for_files(source, "torch", about))
