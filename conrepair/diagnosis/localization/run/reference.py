@@ -100,7 +100,7 @@ class Reference:
         Args:
             tensor: Of the source; texts have no range: it's NaN.
             of_others: Whether as far as other samples' values are likely to lie: as far beyond the ends as these lie
-                beyond those of most samples. Nothing beyond, where all samples end at the same.
+                beyond those of most samples. Nothing beyond an end that samples share: it's a limit, as 255 of pixels.
         """
         rows = []
         known = list(self.first.shapes())  # of other batches all of that is computed at once, as it'll be used
@@ -114,7 +114,7 @@ class Reference:
         low, high = float(lows.min()), float(highs.max())
         if not of_others:
             return low, high
-        return 2 * low - float(np.median(lows)), 2 * high - float(np.median(highs))
+        return _of_others(low, lows), _of_others(high, highs)
 
     @property
     def first(self) -> Activations:
@@ -178,3 +178,8 @@ class Reference:
 
 def _stored(right: Activations, network: Network, name: str) -> Array:
     return as_stored(right[name], network.graph.tensors[name])
+
+
+def _of_others(end: float, ends: Array) -> float:
+    """How far other samples' values are likely to go, by the smallest or the largest value of each that is known."""
+    return end if (ends == end).sum() > 1 else 2 * end - float(np.median(ends))

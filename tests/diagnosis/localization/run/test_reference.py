@@ -60,11 +60,13 @@ def test_batches_are_kept_where_several_targets_need_them(tmp_path: Path) -> Non
 
 
 def test_how_far_other_samples_may_reach(tmp_path: Path) -> None:
-    """As far beyond the ends as these lie beyond those of most samples; bytes end where they do."""
+    """As far beyond the ends as these lie beyond those of most samples; no further than where several end."""
     network = Computed(graph_of(["x"], CHAIN, ["t4"]))
     shape = drawn_feeds(network.graph)["x"].shape
     rows = np.arange(1, shape[0] + 1, dtype=np.float32).reshape(-1, *[1] * (len(shape) - 1))
-    for ends, expected in ((rows, 2 * shape[0] - float(np.median(rows))), (np.full_like(rows, 255), 255)):
+    limited = np.minimum(rows, shape[0] - 1)  # the two largest
+    beyond = 2 * shape[0] - float(np.median(rows))
+    for ends, expected in ((rows, beyond), (limited, shape[0] - 1), (np.full_like(rows, 255), 255)):
         reference = Reference(network, tmp_path / str(expected), keep=True)
         reference.batch(0, {"x": np.broadcast_to(ends, shape).copy()})
         assert reference.range_of("x", of_others=True)[1] == expected
