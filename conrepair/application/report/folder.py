@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from conrepair.application.report.readable import OURS, Readable
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.saved import DOCUMENT, PAGE, has_page, result_text
 from conrepair.ground.runtime.files.outputs import Output, place_in
@@ -46,28 +45,30 @@ def run_output(folder: Path, kind: str) -> Output:
     return Output(folder, _SORTS[kind])
 
 
-def pages_of(result: AuditResult, readable: Readable = OURS) -> dict[str, str]:
+def pages_of(result: AuditResult, photos: Sequence[Path] | None = None) -> dict[str, str]:
     """The page, of kinds of runs that have one, by its path in the folder.
 
     Args:
         result: Of any verb, or of an audit.
-        readable: Where photos are looked for.
+        photos: Folders that are looked into for photos; None: those of the configuration.
     """
     if not has_page(result):
         return {}
     from conrepair.application.report.page.page import page_html  # Jinja2 takes a while to import
 
-    return {PAGE: page_html(result, readable)}
+    return {PAGE: page_html(result, photos)}
 
 
-def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult], readable: Readable = OURS) -> AuditResult:
+def write_folder(
+    result: AuditResult, fill: Callable[[Path], AuditResult], photos: Sequence[Path] | None = None
+) -> AuditResult:
     """Write all of a run; the folder appears whole, and replaces an earlier one, in which all else stays.
 
     Args:
         result: Whose `folder` is written. Its models are read where they are now.
         fill: Puts files that the run made into the folder that it's given, and returns the result with their places
             in `result.folder`.
-        readable: What is read of files elsewhere that it names.
+        photos: As of `pages_of`.
 
     Returns:
         What `fill` returned.
@@ -80,7 +81,7 @@ def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult], reada
     with run_output(result.folder, result.kind).write() as temporary:
         temporary.mkdir()
         placed = fill(temporary)
-        for name, text in {**texts_of(result, placed, readable), **pages_of(placed, readable)}.items():
+        for name, text in {**texts_of(result, placed), **pages_of(placed, photos)}.items():
             file = place_in(temporary, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)

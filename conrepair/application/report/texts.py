@@ -15,7 +15,6 @@ from conrepair.application.report.localization.texts import step_texts
 from conrepair.application.report.machine.junit import junit_xml
 from conrepair.application.report.machine.markdown import summary_markdown
 from conrepair.application.report.machine.sarif import sarif_text
-from conrepair.application.report.readable import OURS, Readable
 from conrepair.application.report.result import AuditResult, Problem, Row
 from conrepair.application.report.row_paths import RowFolders
 from conrepair.application.report.summary import summary_text
@@ -77,14 +76,12 @@ def _best(answer: Answer) -> tuple[object, object]:
 INPUTS = "inputs.csv"
 
 
-def texts_of(result: AuditResult, placed: AuditResult | None = None, readable: Readable = OURS) -> dict[str, str]:
+def texts_of(result: AuditResult, placed: AuditResult | None = None) -> dict[str, str]:
     """What is to be written beside the document.
 
     Args:
-        result: Of any verb, or of an audit; read from a document, it gives the same (Model Explorer's overlays of
-            ONNX models where these are still there).
+        result: Of any verb, or of an audit; read from a document, it gives the same.
         placed: The same with its files where they will be, for texts that name them; default: where they are.
-        readable: Which models are read for overlays.
 
     Returns:
         Texts by their paths in the folder; none of kinds of runs that judge no target.
@@ -92,20 +89,20 @@ def texts_of(result: AuditResult, placed: AuditResult | None = None, readable: R
     of_kind, named = _TEXTS.get(result.kind), placed or result
     if of_kind is None:
         return {}
-    return of_kind(result, readable) | {
+    return of_kind(result) | {
         "junit.xml": junit_xml(named),
         "results.sarif": sarif_text(named),
         "summary.md": summary_markdown(named),
     }
 
 
-def _of_localization(result: AuditResult, readable: Readable) -> dict[str, str]:
+def _of_localization(result: AuditResult) -> dict[str, str]:
     row = result.rows[-1]
-    texts = step_texts(row.localized.steps[-1], readable) if row.localized.steps else {}
+    texts = step_texts(row.localized.steps[-1]) if row.localized.steps else {}
     return texts | ({INPUTS: _inputs_csv(row.inputs)} if row.inputs else {})
 
 
-def _of_audit(result: AuditResult, readable: Readable) -> dict[str, str]:
+def _of_audit(result: AuditResult) -> dict[str, str]:
     texts = {
         "summary.txt": summary_text(result),
         "execution_log.txt": _execution_log(result),
@@ -117,11 +114,11 @@ def _of_audit(result: AuditResult, readable: Readable) -> dict[str, str]:
         texts |= {"verdicts.md": verdicts_markdown(result), "verdicts.csv": verdicts_csv(result)}
     folders = RowFolders(result.rows)
     for row in result.rows:
-        texts |= _of_row(row, folders, readable)
+        texts |= _of_row(row, folders)
     return texts
 
 
-def _of_row(row: Row, folders: RowFolders, readable: Readable) -> dict[str, str]:
+def _of_row(row: Row, folders: RowFolders) -> dict[str, str]:
     texts = {}
     if row.ran.artifact is not None:
         model = dataclasses.replace(row.ran.artifact, path=Path(row.ran.artifact.path).name)
@@ -131,7 +128,7 @@ def _of_row(row: Row, folders: RowFolders, readable: Readable) -> dict[str, str]
         texts[f"{folders.run(row)}/{INPUTS}"] = _inputs_csv(row.inputs)
     for place, step in enumerate(row.localized.steps):
         folder = folders.localization(row, place)
-        texts |= {f"{folder}/{name}": text for name, text in step_texts(step, readable).items()}
+        texts |= {f"{folder}/{name}": text for name, text in step_texts(step).items()}
     if problems := list(filter(None, (row.problem, row.localized.problem, row.repaired.problem))):
         texts[folders.error(row)] = "\n".join(map(_problem, problems))
     return texts
@@ -158,9 +155,9 @@ def _execution_log(result: AuditResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-_TEXTS: Mapping[str, Callable[[AuditResult, Readable], dict[str, str]]] = {
+_TEXTS: Mapping[str, Callable[[AuditResult], dict[str, str]]] = {
     "audit": _of_audit,
     "compare": _of_audit,
     "localize": _of_localization,
-    "repair": lambda _, __: {},
+    "repair": lambda _: {},
 }

@@ -29,10 +29,7 @@ def test_all_files_of_a_real_localization(tmp_path: Path) -> None:
     found, about = localizations.wrong_pads(tmp_path)
     folder = tmp_path / "deep" / "out"
     write(found, folder, about)
-    assert {path.name for path in folder.iterdir()} == TEXTS | {
-        "model_explorer_source.json",
-        "model_explorer_target.json",
-    }
+    assert {path.name for path in folder.iterdir()} == TEXTS
 
 
 def test_an_earlier_one_is_replaced_and_nothing_else(tmp_path: Path) -> None:
@@ -79,10 +76,3 @@ def test_on_an_error_the_earlier_files_stay(tmp_path: Path, monkeypatch: pytest.
         write(localizations.made(9), folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_model_that_was_damaged_meanwhile_costs_only_the_overlay(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.onnx"
-    broken.write_bytes(b"\xff" * 40)
-    write(localizations.made(9), tmp_path / "out", localizations.about(broken))
-    assert {path.name for path in (tmp_path / "out").iterdir()} == TEXTS

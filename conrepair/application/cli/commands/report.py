@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -15,7 +15,6 @@ from conrepair.application.report.changes.baseline import held_against
 from conrepair.application.report.console import print_result
 from conrepair.application.report.encode import encode
 from conrepair.application.report.folder import check_folder, pages_of, run_output, write_folder
-from conrepair.application.report.readable import Readable
 from conrepair.application.report.repair.files import repair_files
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.saved import DOCUMENT, read_result, result_text
@@ -50,12 +49,12 @@ def report(options: argparse.Namespace) -> int:
         raise UsageError(f"{len(options.runs)} runs are named: give one, or two to compare.")
     runs = [judged_again(read_result(_place(Path(run))), thresholds) for run in options.runs]
     output = None if options.output is None else Path(options.output).absolute()
-    readable = Readable(saved=True, photos=() if options.data is None else (Path(options.data).absolute(),))
+    photos = () if options.data is None else (Path(options.data).absolute(),)
     as_json = options.format == "json"
     runs[-1] = held_against(runs[-1], options.baseline, update=options.update_baseline)
     if len(runs) == _MOST:
         return _compare(runs[0], runs[1], output, as_json=as_json)
-    return _again(runs[0], output, readable, as_json=as_json)
+    return _again(runs[0], output, photos, as_json=as_json)
 
 
 def _place(named: Path) -> Path:
@@ -95,14 +94,14 @@ def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as
     return changes.exit_code
 
 
-def _again(result: AuditResult, output: Path | None, readable: Readable, *, as_json: bool) -> int:
-    missing, told = missing_of(result, readable), result.notes
+def _again(result: AuditResult, output: Path | None, photos: Sequence[Path], *, as_json: bool) -> int:
+    missing, told = missing_of(result, photos), result.notes
     result = dataclasses.replace(result, notes=tuple(dict.fromkeys([*told, *missing])))
     if output is not None and output != result.folder:
         check_folder(output, result.kind, [result.folder])
-        result = _written(result, output, readable)
+        result = _written(result, output, photos)
     else:
-        _rewrite(result, readable)
+        _rewrite(result, photos)
     if as_json:
         say(result_text(result))
         return result.exit_code
@@ -113,7 +112,7 @@ def _again(result: AuditResult, output: Path | None, readable: Readable, *, as_j
     return result.exit_code
 
 
-def _written(result: AuditResult, folder: Path, readable: Readable) -> AuditResult:
+def _written(result: AuditResult, folder: Path, photos: Sequence[Path]) -> AuditResult:
     """The whole of it in another folder; with what a repair made, where that lies in the run's own."""
     run = dataclasses.replace(result, folder=folder)
 
@@ -123,7 +122,7 @@ def _written(result: AuditResult, folder: Path, readable: Readable) -> AuditResu
             return run
         return run.with_row(dataclasses.replace(row, repaired=repair_files(row.repaired, temporary, folder)))
 
-    return write_folder(run, fill, readable)
+    return write_folder(run, fill, photos)
 
 
 def _made(row: Row) -> Iterator[Path]:
@@ -135,14 +134,14 @@ def _made(row: Row) -> Iterator[Path]:
         yield from patch_files(Path(done.patch))
 
 
-def _rewrite(result: AuditResult, readable: Readable) -> None:
+def _rewrite(result: AuditResult, photos: Sequence[Path]) -> None:
     """The texts and the page of a run's folder; its document stays, and whatever else lies there.
 
     Raises:
         UsageError: if one of them isn't as it was written: somebody has put something into it.
     """
     with run_output(real_path(result.folder), result.kind).write(parts=True) as temporary:
-        for name, text in {**texts_of(result, readable=readable), **pages_of(result, readable)}.items():
+        for name, text in {**texts_of(result), **pages_of(result, photos)}.items():
             file = place_in(temporary, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)

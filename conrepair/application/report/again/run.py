@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from conrepair.application.report.again.layers import layers_again
-from conrepair.application.report.localization.advice import has_overlay
-from conrepair.application.report.page.inputs import shown_inputs
-from conrepair.application.report.readable import Readable, named_folders
+from conrepair.application.report.page.inputs import named_folders, shown_inputs
 from conrepair.application.report.result import AuditResult, LocalizedStep, Row
 from conrepair.application.report.told import target_rows
 from conrepair.ground.metrics.tensors import TensorError
@@ -193,32 +192,28 @@ def _row(row: Row, old: Tolerance, thresholds: Thresholds, *, quantized: bool) -
     return row, why
 
 
-def missing_of(result: AuditResult, readable: Readable) -> list[str]:
+def missing_of(result: AuditResult, photos: Sequence[Path] | None) -> list[str]:
     """What a report can't show, since it wasn't done, isn't there any more or isn't read; each in a sentence.
 
     Args:
         result: As it was read.
-        readable: What is read of files elsewhere that it names.
+        photos: Folders that are looked into for photos; None: those of its configuration.
     """
-    return list(dict.fromkeys(_missing(result, readable)))
+    return list(dict.fromkeys(_missing(result, photos)))
 
 
-def _missing(result: AuditResult, readable: Readable) -> Iterator[str]:
+def _missing(result: AuditResult, photos: Sequence[Path] | None) -> Iterator[str]:
     targets = target_rows(result)
     if targets and not any(row.localized.steps for row in targets):
         yield "layers weren't compared in this run: `conrepair localize` names the faulty ones"
     for row in targets:
-        for step in row.localized.steps:
-            for model in (step.compared.source, step.compared.target):
-                if has_overlay(model) and not readable.knows(model):
-                    yield f"{model.path} is gone or was changed, so its overlay for Model Explorer isn't made again"
         done = row.repaired.result
         if done is not None and done.model is not None and not lies_in(result.folder, done.model.path):
             yield f"{done.model.path}, the repaired model, isn't in the run's folder any more"
-        shown = shown_inputs(row, result, readable)
+        shown = shown_inputs(row, result, photos)
         if shown is not None and shown.missing:
             yield f"the photos of {shown.missing} inputs are gone"
-        elif row.inputs and _has_photos(row, result) and not readable.photo_folders(result.config):
+        elif row.inputs and _has_photos(row, result) and photos is not None and not photos:
             yield "photos aren't shown: say where they are (--data FOLDER)"
 
 

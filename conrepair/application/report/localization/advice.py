@@ -33,11 +33,6 @@ class About:
     samples: int = 0
 
 
-def has_overlay(model: Model) -> bool:
-    """Whether Model Explorer opens a model, so that there are colours for it."""
-    return model.framework in {"onnx", "tflite"} or (model.framework == "torch" and Path(model.path).suffix == ".pt2")
-
-
 def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
     """The circumstances of a localization: what was compared, and on what.
 

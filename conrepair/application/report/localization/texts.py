@@ -7,9 +7,7 @@ import json
 from collections.abc import Iterable
 
 from conrepair.application.report.csv_text import csv_text
-from conrepair.application.report.localization.advice import has_overlay
 from conrepair.application.report.localization.plot import error_plot
-from conrepair.application.report.readable import Readable
 from conrepair.application.report.result import LocalizedStep
 from conrepair.diagnosis.localization.ranking.suspiciousness import (
     LayerSuspicion,
@@ -17,7 +15,6 @@ from conrepair.diagnosis.localization.ranking.suspiciousness import (
     classic_layer_analysis,
 )
 from conrepair.diagnosis.localization.result import LayerRow
-from conrepair.formats.models.model import Model
 
 # layers.csv: one row per pair of tensors; ranking.csv: one per layer that was ranked by its suspiciousness.
 
@@ -45,31 +42,22 @@ def _ranked(rank: int | None, layer: LayerSuspicion) -> list[object]:
     return [rank, layer.target_layer, layer.source_layer, *measured, layer.params_mean_diff, layer.reason]
 
 
-def step_texts(step: LocalizedStep, readable: Readable) -> dict[str, str]:
-    """layers.csv, error.svg, and Model Explorer's overlays of models that it opens.
+def step_texts(step: LocalizedStep) -> dict[str, str]:
+    """layers.csv and error.svg.
 
     Where layers were ranked by their suspiciousness, ranking.csv has that, and layer_analysis.json as ConRepAIr
     writes it.
 
     Args:
         step: What was compared, and what was found.
-        readable: Which models are read for overlays.
 
     Returns:
         Texts by name.
     """
-    # It reads ONNX files, whose library takes half a second to import.
-    from conrepair.application.report.localization.overlay import Side, overlay
-
     result = step.localization
     texts = {"layers.csv": layers_csv(result.layers), "error.svg": error_plot(result)}
     if result.suspiciousness is not None:
         texts["ranking.csv"] = _ranking_csv(result.suspiciousness)
         analysis = classic_layer_analysis(result.suspiciousness)
         texts["layer_analysis.json"] = json.dumps(analysis, indent=2, allow_nan=False) + "\n"
-    sides: tuple[tuple[Side, Model], ...] = (("source", step.compared.source), ("target", step.compared.target))
-    for side, model in sides:
-        data = overlay(model, result, side) if has_overlay(model) and readable.knows(model) else None
-        if data is not None:
-            texts[f"model_explorer_{side}.json"] = json.dumps(data, indent=2, allow_nan=False) + "\n"
     return texts

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
-from conrepair.application.report.readable import Readable
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.ground.runtime.path_text import path_problem
 from conrepair.verdicts.evaluate.inputs import ComparedInput
@@ -62,22 +63,23 @@ class ShownInputs:
         return tuple(item.repaired for item in self.inputs if item.repaired is not None)
 
 
-def shown_inputs(row: Row, result: AuditResult, readable: Readable) -> ShownInputs | None:
+def shown_inputs(row: Row, result: AuditResult, photos: Sequence[Path] | None) -> ShownInputs | None:
     """What the table shows of a row; None where nothing was compared.
 
     Args:
         row: Of a target.
         result: That it belongs to.
-        readable: Where photos are looked for.
+        photos: Folders that are looked into for them; None: those that the configuration names. Folders that a saved
+            document names aren't looked into, as anybody may have written it.
     """
     if not row.inputs:
         return None
-    folders, shown, missing = readable.photo_folders(result.config), [], 0
+    folders, shown, missing = named_folders(result.config) if photos is None else photos, [], 0
     repaired = {item.index: item for item in row.repaired.inputs}
-    photos = bool(folders) and result.recipes.get(row.reference) is not None
+    pictured = bool(folders) and result.recipes.get(row.reference) is not None
     for place, compared in enumerate(row.inputs[:_MOST]):
         picture = ""
-        if photos and place < _PICTURES:
+        if pictured and place < _PICTURES:
             picture = next(filter(None, (_picture(folder, compared.name) for folder in folders)), "")
             missing += not picture
         shown.append(ShownInput(compared=compared, repaired=repaired.get(compared.index), picture=picture))
@@ -88,6 +90,19 @@ def shown_inputs(row: Row, result: AuditResult, readable: Readable) -> ShownInpu
         labels=any(item.label is not None for item in row.inputs),
         missing=missing,
     )
+
+
+def named_folders(config: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Folders of photos by a result's configuration: of two files `data` says it, of an audit its data sets.
+
+    Args:
+        config: As a document may have it: of any form.
+    """
+    models = config.get("models")
+    holders = [config, *(models if isinstance(models, list | tuple) else ())]
+    datasets = [holder.get("dataset") for holder in holders if isinstance(holder, Mapping)]
+    named = [config.get("data"), *(dataset.get("folder") for dataset in datasets if isinstance(dataset, Mapping))]
+    return tuple(Path(name) for name in named if isinstance(name, str))
 
 
 def _picture(folder: Path, name: str) -> str:

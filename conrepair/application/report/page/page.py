@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
 
 from conrepair.application.report.causes import Cause, causes_of
 from conrepair.application.report.changes.changes import Changes, Sort
@@ -12,7 +14,6 @@ from conrepair.application.report.page.matrix import matrix_of
 from conrepair.application.report.page.overview import overview
 from conrepair.application.report.page.rendering import policy, rendered, section_of, text_of
 from conrepair.application.report.page.sections import provenance, sections
-from conrepair.application.report.readable import OURS, Readable
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.told import OF_FILES, name_of, target_rows
 from conrepair.ground.runtime.words import shortened
@@ -28,17 +29,17 @@ _TITLE = 120  # letters
 _LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE", "vendor/cytoscape.LICENSE")
 
 
-def page_html(result: AuditResult, readable: Readable = OURS) -> str:
+def page_html(result: AuditResult, photos: Sequence[Path] | None = None) -> str:
     """The page of a run.
 
     Args:
         result: Of any verb, or of an audit; what it says is all that's used, but for photos.
-        readable: Where these are looked for.
+        photos: Folders that are looked into for these; None: those of the configuration.
 
     Returns:
         A self-contained HTML document.
     """
-    shown, told, models = sections(result, readable), overview(result), _models(result)
+    shown, told, models = sections(result, photos), overview(result), _models(result)
     drawn = any(section.data for section in shown)  # else no library has anything to draw
     scripts = [text_of(name) for name in _SCRIPTS if drawn or not name.startswith("vendor/")]
     return rendered(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conrepair.application.report.encode import encode
@@ -13,7 +14,6 @@ from conrepair.application.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.application.report.page.layers import layers_data
 from conrepair.application.report.page.matrix import PageCell, cell_of
 from conrepair.application.report.page.rendering import section_of
-from conrepair.application.report.readable import Readable
 from conrepair.application.report.repair.summary import advice_line, conversion_lines
 from conrepair.application.report.result import AuditResult, Problem, Row
 from conrepair.application.report.row_paths import RowFolders
@@ -65,16 +65,16 @@ class Section(PageCell):
     beside: tuple[str, str, str] | None = None
 
 
-def sections(result: AuditResult, readable: Readable) -> list[Section]:
+def sections(result: AuditResult, photos: Sequence[Path] | None) -> list[Section]:
     """One for each row that was compared, localized or repaired, or that failed.
 
     Args:
         result: Of any verb, or of an audit.
-        readable: Where photos are looked for.
+        photos: As of `shown_inputs`.
     """
     folders, rows = RowFolders(result.rows), target_rows(result)
     shown = {row.name: row for row in reversed(rows) if row.localized.steps and row.ran.build is None}
-    return [_section(row, result, readable, folders, _same(row, result, shown)) for row in rows]
+    return [_section(row, result, photos, folders, _same(row, result, shown)) for row in rows]
 
 
 def _same(row: Row, result: AuditResult, shown: Mapping[str, Row]) -> tuple[str, Row] | None:
@@ -89,14 +89,14 @@ def _same(row: Row, result: AuditResult, shown: Mapping[str, Row]) -> tuple[str,
 
 
 def _section(
-    row: Row, result: AuditResult, readable: Readable, folders: RowFolders, same: tuple[str, Row] | None
+    row: Row, result: AuditResult, photos: Sequence[Path] | None, folders: RowFolders, same: tuple[str, Row] | None
 ) -> Section:
     """A row.
 
     Args:
         row: Of a target.
         result: The run.
-        readable: Where photos are looked for.
+        photos: As of `shown_inputs`.
         folders: Of the run.
         same: The row with the layers of the same file, with words; None where there's none other.
     """
@@ -114,7 +114,7 @@ def _section(
         outputs=output_table([row], result),
         problems=tuple(dict.fromkeys(problem for problem in problems if problem is not None)),
         data=layers_data(steps[row.localized.explaining], result) if steps else {},
-        inputs=shown_inputs(row, result, readable),
+        inputs=shown_inputs(row, result, photos),
         suspects=None if found is None else found.suspiciousness,
         advice=advice_line(row.repaired.advice),
         files=row_files(row, result, folders),

@@ -14,8 +14,7 @@ import told_runs
 import conrepair
 from conrepair.application.cli import main
 from conrepair.application.report.again.layers import layers_again
-from conrepair.application.report.again.run import Thresholds, comparison_again, judged_again, missing_of
-from conrepair.application.report.readable import Readable
+from conrepair.application.report.again.run import Thresholds, comparison_again, judged_again
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.saved import read_result, result_json
 from conrepair.diagnosis.localization.options import Options
@@ -146,8 +145,6 @@ def test_what_is_missing_is_said(saved: Path, tmp_path: Path, capsys: pytest.Cap
     assert main(["report", str(folder)]) == 1
     assert "missing: layers weren't compared in this run" in capsys.readouterr().out
     assert "layers weren&#39;t compared" in (folder / "report.html").read_text(encoding="utf-8")
-    gone = localizations.run_of(localizations.made(3), localizations.about())
-    assert "/nowhere/a.onnx is gone or was changed" in missing_of(gone, Readable(saved=True))[0]
     document = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     (folder / "result.json").write_text(json.dumps(document | {"schema_version": 99}))
     assert main(["report", str(folder)]) == 2

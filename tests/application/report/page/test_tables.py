@@ -14,7 +14,6 @@ from PIL import Image
 import conrepair
 from conrepair.application.report.again.run import missing_of
 from conrepair.application.report.page.page import page_html
-from conrepair.application.report.readable import Readable
 from conrepair.application.report.result import AuditResult
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.localization.ranking.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
@@ -64,7 +63,7 @@ def test_inputs_have_name_label_both_answers_and_picture(tmp_path: Path) -> None
         ["0", "0.png", "7", "same", "7 0.75 2 0.12", "7 0.75 2 0.12", "0 %", "0"],
     ]
     assert len(re.findall(r'<img src="data:image/jpeg;base64,[^"]{300,}" alt=""', text)) == 2
-    assert not any("photo" in line for line in missing_of(run, Readable()))
+    assert not any("photo" in line for line in missing_of(run, None))
 
 
 def test_photos_that_are_gone_are_counted(tmp_path: Path) -> None:
@@ -74,7 +73,7 @@ def test_photos_that_are_gone_are_counted(tmp_path: Path) -> None:
     text = page_html(run)
     assert "Of 2 the picture isn't on disk any more." in unescape(text)
     assert len(rows_of(text, "Inputs")) == 3
-    assert "the photos of 2 inputs are gone" in missing_of(run, Readable())
+    assert "the photos of 2 inputs are gone" in missing_of(run, None)
 
 
 def ranked(folder: Path, shortage: str | None) -> str:
