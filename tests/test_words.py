@@ -11,7 +11,6 @@ from tests.support.words import OURS, texts, without_noun
 OTHERWISE = {
     "conrepair/formats/tvm/settings.py": {"the target's"},  # of TVM's target
     "conrepair/application/report/page/matrix.py": {"answers"},  # a figure's name
-    "conrepair/application/report/localization/plot.py": {"introduced"},  # a class of its style
     "conrepair/application/verbs/options.py": {"latent"},  # options' names
     "conrepair/application/pipeline/stages/localize.py": {"latent"},  # a word of an identity that's kept
     "plugins/lab/conrepair_lab/options/trace.py": {"answers"},  # an objective's name

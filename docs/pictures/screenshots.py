@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,7 +35,8 @@ def main() -> None:
         for verb in ("localize", "repair"):
             words = [verb, "source.onnx", "wrong.onnx", "-q", "-o", verb]
             _conrepair(folder, *words)
-        _draw_readme(folder)
+        _localize_readme(folder)
+        _take(browser, folder / "findings" / "report.html", "divisor-override", ".localization", most=390)
         _take(browser, folder / "localize" / "report.html", "report-first-screen", "")
         _take(browser, folder / "localize" / "report.html", "report-layers", ".localization", most=1250)
         _take(browser, folder / "localize" / "report.html", "report-graph", ".graph")
@@ -46,12 +46,11 @@ def main() -> None:
             _take(browser, options.audit.absolute() / "report.html", "report-audit", "")
 
 
-def _draw_readme(folder: Path) -> None:
+def _localize_readme(folder: Path) -> None:
     """Localize in the network that the README's first script makes."""
     code = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)[0]
     subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
     _conrepair(folder, "localize", "net.pt2", "net.onnx", "-q", "-o", "findings")
-    shutil.copy(folder / "findings" / "error.svg", _FOLDER / "divisor-override.svg")
 
 
 def _conrepair(folder: Path, *words: str) -> None:

@@ -17,7 +17,7 @@ from conrepair.diagnosis.localization.result import Localization
 from conrepair.ground.runtime.errors import StorageError, UsageError
 from conrepair.ground.runtime.files.listing import LIST
 
-TEXTS = {LIST, "result.json", "report.html", "layers.csv", "error.svg", "junit.xml", "results.sarif", "summary.md"}
+TEXTS = {LIST, "result.json", "report.html", "layers.csv", "junit.xml", "results.sarif", "summary.md"}
 
 
 def write(found: Localization, folder: Path, about: About | None = None) -> None:
@@ -67,7 +67,7 @@ def test_on_an_error_the_earlier_files_stay(tmp_path: Path, monkeypatch: pytest.
     write_text = Path.write_text
 
     def full(path: Path, *args: Any, **more: Any) -> int:
-        if path.name == "error.svg":
+        if path.name == "layers.csv":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write_text(path, *args, **more)
 

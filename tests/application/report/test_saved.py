@@ -91,7 +91,7 @@ def test_console_tables_and_picture_follow_from_it(localized: tuple[Localized, P
     again = follows(found.run, folder)
     assert "`conv`" in shown(again)
     machine = {"junit.xml", "results.sarif", "summary.md"}
-    assert texts_of(again).keys() == {"layers.csv", "error.svg", "inputs.csv"} | machine
+    assert texts_of(again).keys() == {"layers.csv", "inputs.csv"} | machine
 
 
 def test_it_has_the_graphs_of_both_sides_once_and_what_pairs_in_them(localized: tuple[Localized, Path]) -> None:

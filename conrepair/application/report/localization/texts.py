@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable
 
 from conrepair.application.report.csv_text import csv_text
-from conrepair.application.report.localization.plot import error_plot
 from conrepair.application.report.result import LocalizedStep
 from conrepair.diagnosis.localization.ranking.suspiciousness import (
     LayerSuspicion,
@@ -43,10 +42,9 @@ def _ranked(rank: int | None, layer: LayerSuspicion) -> list[object]:
 
 
 def step_texts(step: LocalizedStep) -> dict[str, str]:
-    """layers.csv and error.svg.
+    """layers.csv; and of layers that were ranked by their suspiciousness, ranking.csv.
 
-    Where layers were ranked by their suspiciousness, ranking.csv has that, and layer_analysis.json as ConRepAIr
-    writes it.
+    layer_analysis.json has that ranking as ConRepAIr writes it.
 
     Args:
         step: What was compared, and what was found.
@@ -55,7 +53,7 @@ def step_texts(step: LocalizedStep) -> dict[str, str]:
         Texts by name.
     """
     result = step.localization
-    texts = {"layers.csv": layers_csv(result.layers), "error.svg": error_plot(result)}
+    texts = {"layers.csv": layers_csv(result.layers)}
     if result.suspiciousness is not None:
         texts["ranking.csv"] = _ranking_csv(result.suspiciousness)
         analysis = classic_layer_analysis(result.suspiciousness)

@@ -22,7 +22,7 @@ _OF_AUDIT = {
     "comparisons.csv": "each output of each comparison",
     "execution_log.txt": "each run with its times",
 }
-_OF_LAYERS = {"layers.csv": "all layers", "error.svg": "the error along the network", "inputs.csv": "all inputs"}
+_OF_LAYERS = {"layers.csv": "all layers", "inputs.csv": "all inputs"}
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Room:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self.run, self._capsys = folder, folder / "room" / "run", capsys
         (folder / "outside").mkdir()
-        for name in ("precious.onnx", "inputs.csv", "app.log", "provenance.json", "layers.csv", "error.svg"):
+        for name in ("precious.onnx", "inputs.csv", "app.log", "provenance.json", "layers.csv"):
             for place in (folder, folder / "outside"):
                 (place / name).write_text(f"years of {name}")
         self.run.mkdir(parents=True)

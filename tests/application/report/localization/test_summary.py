@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import io
-import re
 from pathlib import Path
 
 import localizations
 import pytest
 from rich.console import Console
 
-from conrepair.application.report.localization.plot import error_plot
 from conrepair.application.report.localization.summary import print_localization
 from conrepair.diagnosis.localization.result import Coverage, Localization
 from conrepair.ground.graph.kinds import Kind
@@ -208,21 +205,3 @@ def test_a_fused_name_is_told_once_and_the_fact_whole() -> None:
     assert "the weights of `expand` are scaled by 2" in text
     assert "parameters at `expand`, in the converted model `" in text
     assert text.count("FusedBatchNormV3") == 1
-
-
-def test_a_picture_keeps_within_its_edges() -> None:
-    found = fused()
-    reason = "; ".join(
-        f"the weights of Conv are transposed (axes [0, 1, 3, 2]), in {n} of 52 places" for n in range(9)
-    )
-    for result in (found, dataclasses.replace(found, reason=reason)):
-        picture = error_plot(result)
-        (size,) = re.findall(r'<svg [^>]*width="(\d+)" height="(\d+)"', picture)
-        words = []
-        for x, y, attributes, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)" ([^>]*)>([^<]*)</text>', picture):
-            words.append(html.unescape(text))
-            assert float(y) < float(size[1])
-            if "transform" not in attributes and "text-anchor" not in attributes:
-                letter = 9.0 if "title" in attributes else 7.0
-                assert float(x) + letter * len(words[-1]) <= float(size[0])
-        assert " ".join(result.reason.replace(FUSED, "expand").split()) in " ".join(words)
