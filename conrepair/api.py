@@ -78,6 +78,11 @@ def localize(options: Localize) -> Localized:
     Raises:
         ConrepairError: if a model or the data is unusable, with what to do.
     """
+    return localized(options)
+
+
+def localized(options: Localize) -> Localized:
+    """The same, of options that were read."""
     from conrepair.application.pipeline.pair import localize_pair, pair_of
 
     with Opened(options) as opened:

@@ -7,54 +7,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 
 import conrepair
-from conrepair.api import localize
+from conrepair.api import localized
+from conrepair.application.verbs.option import FOLDER, option, options, takes
+from conrepair.application.verbs.options import Localize
 from conrepair.ground.intake.arguments import path
 from conrepair.ground.runtime.errors import InferenceError
 from conrepair.ground.runtime.path_text import fitting_name
 from conrepair.ground.runtime.words import shortened
 from conrepair.pytest_plugin import REPORTS
 
-__all__ = ["LocalizeOptions", "TraceOptions", "assert_equivalent", "assert_exact"]
+__all__ = ["TraceOptions", "assert_equivalent", "assert_exact"]
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from conrepair.application.report.results import Localized
-    from conrepair.ground.data.pictures.recipe import Recipe
     from conrepair.ground.data.tensor_spec import TensorSpec
     from conrepair_lab.report.tracing.folder import TracedModel
 
 _LINES, _WIDTH = 10, 200
 
 
-class LocalizeOptions(TypedDict, total=False):
-    """Those of `conrepair.localize`, for type checkers."""
+@options("output")
+class Asserted(Localize):
+    """Of `assert_equivalent`: those of `localize`, and where the localization is kept."""
 
-    progress: bool
-    inputs: Sequence[str | TensorSpec] | str | TensorSpec
-    timeout: float
-    trust: bool
-    in_process: bool
-    data: Any
-    recipe: str | Path | Mapping[str, Any] | Recipe | None
-    samples: int | None
-    steps: int | None
-    seed: int
-    low: float | None
-    high: float | None
-    target_recipe: str | Path | Mapping[str, Any] | Recipe | None
-    rtol: float | None
-    atol: float | None
-    tolerance: Mapping[str, Mapping[str, float]] | Sequence[str] | str
-    metrics: Any
-    max_drop: Mapping[str, float] | Sequence[str] | str
-    strict_signature: bool
-    arithmetic: str
-    batch_size: int
-    margin: float
-    latent: bool
-    between: Sequence[Any]
-    suspicious: bool
+    report: str | Path | None = option(
+        "Folder that keeps the localization where it fails.",
+        FOLDER,
+        usual="one below the folder that pytest's option --conrepair-reports or the environment variable "
+        "CONREPAIR_REPORTS names, where there's one",
+        default=None,
+        flag="",
+    )
 
 
 class TraceOptions(TypedDict, total=False):
@@ -101,27 +86,18 @@ def assert_exact(model: Any, *, report: str | Path | None = None, **options: Unp
     _fail(found, report)
 
 
-def assert_equivalent(
-    source: Any, target: Any, *, report: str | Path | None = None, **options: Unpack[LocalizeOptions]
-) -> None:
+@takes(Asserted)
+def assert_equivalent(options: Asserted) -> None:
     """Fail where a converted model computes something else than the original, and name the faulty layer.
-
-    Args:
-        source: The original model: a path or an object.
-        target: The converted model.
-        report: Folder that keeps the localization where it fails; default: one below the folder that pytest's
-            option --conrepair-reports or the environment variable CONREPAIR_REPORTS names, where there's one.
-        **options: Those of `conrepair.localize`: data, tolerances and others.
 
     Raises:
         AssertionError: with the faulty layer and its fault, in ten lines at most.
         ConrepairError: if one of them can't be loaded or looked into.
     """
     __tracebackhide__ = True
-    found = localize(source, target, **options)
-    if found.localization.is_right:
-        return
-    _fail(found, report)
+    found = localized(options)
+    if not found.localization.is_right:
+        _fail(found, options.report)
 
 
 def _fail(found: Localized | TracedModel, report: str | Path | None) -> NoReturn:

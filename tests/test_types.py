@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.application.verbs.options import Localize
-from conrepair.testing import LocalizeOptions
-
 ROOT = Path(__file__).parents[1]
 SCRIPT = """
 import conrepair
@@ -56,8 +53,3 @@ def test_typos_of_a_user_s_are_found(tmp_path: Path) -> None:
     errors = [line for line in done.stdout.splitlines() if ": error:" in line]
     typos = ["comprae", "sampels", "verdct", "tolerance"]
     assert [next((word for word in typos if word in line), line) for line in errors] == typos, done.stdout
-
-
-def test_an_assertion_takes_what_localize_takes() -> None:
-    fields = {name for name, _, _ in Localize.declared()}
-    assert set(LocalizeOptions.__annotations__) == fields

@@ -230,6 +230,7 @@ def takes(options: Callable[P, Asked]) -> Callable[[Callable[[Asked], R]], Calla
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            __tracebackhide__ = True  # of pytest, which shows whoever called
             try:
                 signature.bind(*args, **kwargs)  # its errors speak of arguments, and not of a class
             except TypeError as error:
