@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import onnx_ir
 import pytest
+from identities import IDENTITIES, Equation
 from onnx.reference import ReferenceEvaluator
 
 from conrepair.ground.equations.expression import ALL, Term, names_in, parse
-from conrepair.ground.equations.identities import IDENTITIES, Equation
 from conrepair.ground.equations.matching import Match, matched
 from conrepair.ground.equations.operators import EQUATIONS
 from conrepair.ground.equations.writing import model_of, written
