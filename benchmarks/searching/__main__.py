@@ -1,7 +1,4 @@
-"""python -m benchmarks.searching: how often each method finds planted defects, at equal budgets.
-
-All methods and seeds go side by side through one network, which is evaluated for all of them at once.
-"""
+"""python -m benchmarks.searching: how often each method finds planted defects, at equal budgets."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import numpy as np
 from benchmarks.searching.defects import DEFECTS
 from benchmarks.searching.pairs import Pair, pair
 from conrepair_lab.tracing.search.methods.all_methods import METHODS
-from conrepair_lab.tracing.search.search import Search
+from conrepair_lab.tracing.search.search import run
 
 Array = np.ndarray[Any, Any]
 
@@ -25,48 +22,26 @@ _SELDOM = 0.2  # of runs at random: where no more find it, a network is hard
 class Run:
     """A search of one seed, what it found, and what it took itself."""
 
-    def __init__(self, search: Search, evaluations: int) -> None:
-        self.search, self.left, self.asked = search, evaluations, np.zeros((0, 0))
+    def __init__(self, case: Pair, name: str, evaluations: int, seed: int) -> None:
+        self._case, self.spent = case, 0
         self.clear, self.raw, self.seconds = 0.0, 0.0, 0.0
-
-    def ask(self) -> Array:
-        """The next points."""
         start = time.thread_time()
-        self.asked = self.search.candidates(min(4, self.left))
+        planned = evaluations // 2 if name == "conditioning" else evaluations
+        run(METHODS[name](case.space, evaluations, seed, case.answers), self._evaluate, planned, at_once=4)
         self.seconds += time.thread_time() - start
-        return self.asked
 
-    def tell(self, scores: Array, clear: Array, raw: Array) -> None:
-        """What they came to."""
+    def _evaluate(self, points: Array) -> Array:
         start = time.thread_time()
-        self.search.told(self.asked, scores)
-        self.seconds += time.thread_time() - start
-        self.left -= len(scores)
+        scores, clear, raw = self._case.evaluate(points)
+        self.seconds -= time.thread_time() - start
+        self.spent += len(scores)
         self.clear, self.raw = max(self.clear, clear.max()), max(self.raw, raw.max())
+        return scores
 
 
 def searched(case: Pair, methods: list[str], seeds: list[int], evaluations: int) -> dict[str, list[Run]]:
     """Runs of all methods and seeds on a network."""
-    runs = {
-        name: [
-            Run(
-                METHODS[name](case.space, evaluations, seed, case.answers),
-                evaluations // 2 if name == "conditioning" else evaluations,
-            )
-            for seed in seeds
-        ]
-        for name in methods
-    }
-    every = [run for of_method in runs.values() for run in of_method]
-    while going := [run for run in every if run.left]:
-        asked = [run.ask() for run in going]
-        ends = np.cumsum([len(points) for points in asked])[:-1]
-        told = [np.split(values, ends) for values in case.evaluate(np.concatenate(asked))]
-        for run, *values in zip(going, *told, strict=True):
-            run.tell(*values)
-    for run in every:
-        run.search.close()
-    return runs
+    return {name: [Run(case, name, evaluations, seed) for seed in seeds] for name in methods}
 
 
 def main() -> None:

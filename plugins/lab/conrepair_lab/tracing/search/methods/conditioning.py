@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
 from conrepair_lab.tracing.search.methods.crossing import Crossing, begun, numbers
 from conrepair_lab.tracing.search.methods.mega import Mega
-from conrepair_lab.tracing.search.search import Answers, Array
+from conrepair_lab.tracing.search.search import Answers, Array, Asking
 
 _STARTS = 12
 
@@ -21,13 +22,12 @@ class Conditioning(Mega):
 
     def __init__(self, size: int, seed: int, evaluations: int, controls: Sequence[int], answers: Answers) -> None:
         super().__init__(size, seed, evaluations // 2, controls, answers)
-        self._drawing, self._begun = np.random.default_rng(seed), False
+        self._drawing = np.random.default_rng(seed)
 
-    def candidates(self, count: int) -> Array:
-        """Points near those that amplify most."""
-        if not self._begun:
-            self._begun, self.starts = True, self._passes()
-        return super().candidates(count)
+    def __call__(self, ask: Asking) -> NoReturn:
+        """Start near those that amplify most."""
+        self.starts = self._passes()
+        super().__call__(ask)
 
     def _passes(self) -> list[Array]:
         points = np.array([self.start() for _ in range(_STARTS)])

@@ -8,11 +8,12 @@ kind is ours: points between two whose answers have another sign, as errors are 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
 from conrepair_lab.tracing.search.methods.crossing import Crossing, begun, numbers
-from conrepair_lab.tracing.search.search import Answers, Array, Search
+from conrepair_lab.tracing.search.search import Answers, Array, Asking
 
 _START, _FEWEST, _MOST = 0.1, 12, 200  # of the evaluations, drawn at random; at least, and at most
 _PLACES = 12
@@ -21,7 +22,7 @@ _BITS = 15  # of a coordinate, beside its sign
 _FORGOTTEN, _LEARNED, _LEAST = 0.97, 0.3, 0.1  # of a kind's worth, at each child
 
 
-class Mega(Search):
+class Mega:
     """Evolution of a few points by several kinds of change, each of one coordinate up to all.
 
     Attributes:
@@ -53,14 +54,20 @@ class Mega(Search):
         self._look, self._answers = answers, list[Array]()
         self._crossings, self._crossed = list[Crossing](), dict[int, Crossing]()
 
-    def candidates(self, count: int) -> Array:
+    def __call__(self, ask: Asking) -> NoReturn:
+        """Evaluate the start, then children of the best."""
+        while True:
+            points = self._candidates(ask.room)
+            self._learn(points, ask(points))
+
+    def _candidates(self, count: int) -> Array:
         """The next points, of the start or of the children."""
         if self._spent < self._first:
             count = min(count, self._first - self._spent)
             return np.array([self.starts.pop() if self.starts else self.start() for _ in range(count)])
         return self._children(count)
 
-    def told(self, candidates: Array, scores: Array) -> None:
+    def _learn(self, candidates: Array, scores: Array) -> None:
         """Children that aren't worse take their parents' places."""
         self._spent += len(scores)
         answers = self._look(candidates)
