@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from conrepair.ground.runtime.typed import typed
-from conrepair_lab.generate.narrowing.facts import Facts, facts_of, sort_of
+from conrepair_lab.generate.narrowing.facts import KINDS, Fact, facts_of, sort_of
 from conrepair_lab.generate.narrowing.settings import FEWEST, changed, settings_of
 from conrepair_lab.generate.narrowing.table import Acceptance, Narrowed, NarrowingRow, suspects, taken_of
 from conrepair_lab.generate.networks import made
@@ -25,8 +25,12 @@ from conrepair_lab.generate.wishes import Wishes
 
 
 def rows(count: int, *, refused: bool, **facts: dict[str, object]) -> list[NarrowingRow]:
-    own = Facts(facts.get("types", {}), facts.get("ranks", {}), facts.get("values", {}))  # type: ignore[arg-type]
+    own = tuple((kind, *item) for kind in KINDS for item in facts.get(kind, {}).items())
     return [NarrowingRow(own, "ValueError: t12 of /tmp/model.onnx" if refused else None)] * count
+
+
+def by_kind(facts: tuple[Fact, ...]) -> dict[str, dict[str, object]]:
+    return {kind: {name: value for own, name, value in facts if own == kind} for kind in KINDS}
 
 
 def test_what_is_refused_is_only_given_up_where_it_alone_was_changed() -> None:
@@ -54,7 +58,7 @@ def test_what_is_taken_once_is_no_rule() -> None:
 
 def _refuses(setting: Setting) -> bool:
     """As TVM refused Resize: float32 and uint8 were blamed, which are taken wherever nothing else is wrong."""
-    values = facts_of(setting).values
+    values = by_kind(facts_of(setting))["values"]
     cropped = values["coordinate_transformation_mode"] == "tf_crop_and_resize"
     return cropped or values["scales"] != "left out" or (values["mode"] == "cubic" and values["axes"] != "left out")
 
@@ -106,12 +110,12 @@ def test_facts_of_a_setting_name_what_is_there_and_what_is_left_out() -> None:
     from conrepair_lab.generate.specifications.specification import specifications
 
     specifications()["Conv"].body(setting)
-    found = facts_of(setting, weights=True)
-    assert found.types == {"T": "float32"}
-    assert found.ranks == {"X": 4, "W": 4}
-    assert found.values["B"] == found.values["auto_pad"] == "left out"
-    assert found.values["pads"] == "different"
-    assert found.values["weights"] == "initializers"
+    found = by_kind(facts_of(setting, weights=True))
+    assert found["types"] == {"T": "float32"}
+    assert found["ranks"] == {"X": 4, "W": 4}
+    assert found["values"]["B"] == found["values"]["auto_pad"] == "left out"
+    assert found["values"]["pads"] == "different"
+    assert found["values"]["weights"] == "initializers"
 
 
 def test_each_element_type_is_tried_and_the_settings_are_always_the_same() -> None:

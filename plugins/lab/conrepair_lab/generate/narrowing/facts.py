@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from conrepair_lab.generate.settings.setting import Setting
 from conrepair_lab.generate.settings.tensors import value_in
 
 Fact = tuple[str, str, Any]
-"""The field of `Facts`, the name there, and the value."""
+"""One of `KINDS`, a name there, and the value."""
 
 KINDS = ("types", "ranks", "values")
+"""Element types by type variable; numbers of axes by input, of a list the most, of constants none; sorts of values by
+attribute, and by input that is constant or optional."""
 
 WEIGHTS = "weights"
 """Among values: whether the model has weights, where it may."""
@@ -21,30 +21,8 @@ _LEFT_OUT = "left out"
 _LARGE = 4
 
 
-@dataclass(frozen=True)
-class Facts:
+def facts_of(setting: Setting, weights: bool | None = None) -> tuple[Fact, ...]:
     """The facts of a setting.
-
-    Attributes:
-        types: Element types, by type variable.
-        ranks: Numbers of axes, by input; the most of those of a list. Constants have none.
-        values: Sorts of values, by attribute and by input that is constant or optional.
-    """
-
-    types: Mapping[str, str]
-    ranks: Mapping[str, int]
-    values: Mapping[str, str]
-
-
-def facts_in(facts: Facts) -> Iterator[Fact]:
-    """Each of them by itself."""
-    for kind in KINDS:
-        for name, value in getattr(facts, kind).items():
-            yield kind, name, value
-
-
-def facts_of(setting: Setting, weights: bool | None = None) -> Facts:
-    """The facts of a setting, joined.
 
     Args:
         setting: Known whole.
@@ -71,7 +49,8 @@ def facts_of(setting: Setting, weights: bool | None = None) -> Facts:
             values.setdefault(name, _LEFT_OUT)
     if weights is not None:
         values[WEIGHTS] = "initializers" if weights else "inputs"
-    return Facts(dict(setting.types), ranks, values)
+    parts: tuple[dict[str, Any], ...] = (setting.types, ranks, values)
+    return tuple((kind, name, value) for kind, part in zip(KINDS, parts, strict=True) for name, value in part.items())
 
 
 def sort_of(value: Any) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from conrepair_lab.generate.narrowing.facts import Fact, facts_in, facts_of
+from conrepair_lab.generate.narrowing.facts import Fact, facts_of
 from conrepair_lab.generate.settings.domains import Domain
 from conrepair_lab.generate.settings.drawing import Drawing, Fresh, chosen_dtype, drawn_settings
 from conrepair_lab.generate.settings.ports import NotAllowedError, Operand, Port, Support
@@ -134,7 +134,7 @@ def changed(taken: Setting, fact: Fact, support: Support) -> Setting | None:
         support: Within which it is.
     """
     kind, name, value = fact
-    random, before = Random(f"{taken.op}/{name}/{value}"), set(facts_in(facts_of(taken)))
+    random, before = Random(f"{taken.op}/{name}/{value}"), set(facts_of(taken))
     forced: dict[str, Any] = (
         {"free": name} if kind == "values" else {"dtypes" if kind == "types" else kind: {name: value}}
     )
@@ -154,7 +154,7 @@ def changed(taken: Setting, fact: Fact, support: Support) -> Setting | None:
             )
             with suppress(NotAllowedError):
                 spoken(setting)
-                found = set(facts_in(facts_of(setting)))
+                found = set(facts_of(setting))
                 apart = len(found - before)
                 if fact in found and (apart == 1 or kind != "types"):
                     best = min(best, (apart, setting), key=lambda item: item[0])

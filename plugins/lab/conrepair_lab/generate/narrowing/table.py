@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair_lab.generate.narrowing.facts import KINDS, Fact, Facts, facts_in, facts_of
+from conrepair_lab.generate.narrowing.facts import KINDS, Fact, facts_of
 from conrepair_lab.generate.settings.ports import Support
 from conrepair_lab.generate.settings.setting import Setting
 
@@ -28,10 +28,10 @@ class NarrowingRow:
     Attributes:
         facts: What it's like.
         refusal: The target's words; None if it took it.
-        changed: Field and name of what alone was changed of a setting that it took; None for one that was drawn.
+        changed: Kind and name of what alone was changed of a setting that it took; None for one that was drawn.
     """
 
-    facts: Facts
+    facts: tuple[Fact, ...]
     refusal: str | None
     changed: tuple[str, str] | None = None
 
@@ -65,13 +65,10 @@ class Acceptance:
         """The share of settings that the target took."""
         return self.taken / max(1, self.settings)
 
-    def allows(self, facts: Facts) -> bool:
+    def allows(self, facts: Iterable[Fact]) -> bool:
         """Whether nothing of a setting is among what is never taken."""
-        return bool(self.taken) and not (
-            _meets(facts.types, self.no_types)
-            or _meets(facts.ranks, self.no_ranks)
-            or _meets(facts.values, self.no_values)
-        )
+        never = {"types": self.no_types, "ranks": self.no_ranks, "values": self.no_values}
+        return bool(self.taken) and not any(value in never[kind].get(name, ()) for kind, name, value in facts)
 
 
 class Narrowed(Support):
@@ -106,22 +103,19 @@ def taken_of(rows: Sequence[NarrowingRow]) -> Acceptance:
     Args:
         rows: Of one operator.
     """
-    never: dict[str, dict[str, set[Any]]] = {kind: {} for kind in KINDS}
-    for kind, name, value in suspects(rows):
-        if any(row.changed == (kind, name) and getattr(row.facts, kind)[name] == value for row in rows):
-            never[kind].setdefault(name, set()).add(value)
-    some: dict[str, dict[str, set[Any]]] = {kind: {} for kind in KINDS}
-    for kind, name, value in (fact for row in rows if row.refusal is None for fact in facts_in(row.facts)):
-        some[kind].setdefault(name, set()).add(value)
+    taken = _by_kind(fact for row in rows if row.refusal is None for fact in row.facts)
+    never = _by_kind(
+        fact for fact in suspects(rows) if any(row.changed == fact[:2] and fact in row.facts for row in rows)
+    )
     refusals = collections.Counter(_first_words(row.refusal) for row in rows if row.refusal is not None)
     return Acceptance(
         settings=len(rows),
         taken=sum(row.refusal is None for row in rows),
-        types=_listed(some["types"]),
-        no_types=_listed(never["types"]),
-        ranks=_listed(some["ranks"]),
-        no_ranks=_listed(never["ranks"]),
-        no_values=_listed(never["values"]),
+        types=taken["types"],
+        no_types=never["types"],
+        ranks=taken["ranks"],
+        no_ranks=never["ranks"],
+        no_values=never["values"],
         refusals=dict(refusals.most_common()),
     )
 
@@ -132,16 +126,16 @@ def suspects(rows: Sequence[NarrowingRow]) -> list[Fact]:
     Args:
         rows: Of one operator.
     """
-    taken = {fact for row in rows if row.refusal is None for fact in facts_in(row.facts)}
-    return [fact for fact in dict.fromkeys(fact for row in rows for fact in facts_in(row.facts)) if fact not in taken]
+    taken = {fact for row in rows if row.refusal is None for fact in row.facts}
+    return [fact for fact in dict.fromkeys(fact for row in rows for fact in row.facts) if fact not in taken]
 
 
-def _listed(values: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
-    return {name: tuple(sorted(found)) for name, found in values.items()}
-
-
-def _meets(own: Mapping[str, Any], never: Mapping[str, Sequence[Any]]) -> bool:
-    return any(own.get(name) in values for name, values in never.items() if name in own)
+def _by_kind(facts: Iterable[Fact]) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """Values in order, by kind and name."""
+    found: dict[str, dict[str, set[Any]]] = {kind: {} for kind in KINDS}
+    for kind, name, value in facts:
+        found[kind].setdefault(name, set()).add(value)
+    return {kind: {name: tuple(sorted(values)) for name, values in part.items()} for kind, part in found.items()}
 
 
 def _first_words(refusal: str) -> str:
