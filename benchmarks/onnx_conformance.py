@@ -31,7 +31,7 @@ from conrepair.ground.onnx_graphs.defaults import schema_of
 from conrepair.ground.runtime.errors import ConversionError
 from conrepair.ground.runtime.files.whole import write_text
 from conrepair_onnx_keras.importer.graph import import_model
-from conrepair_onnx_keras.importer.rules import rules
+from conrepair_onnx_keras.importer.node import rules
 from conrepair_onnx_keras.importer.values import DTYPES
 
 _CANCELLED = 1e-6

@@ -15,9 +15,8 @@ from conrepair.formats.onnx.passes.fold_constants import RANDOM
 from conrepair.ground.onnx_graphs.computing import GRAPHS
 from conrepair.ground.runtime.errors import ConversionError
 from conrepair_onnx_keras.importer.constants import evaluate
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.node import ImportedNode, rules
 from conrepair_onnx_keras.importer.prepare import prepare
-from conrepair_onnx_keras.importer.rules import rules
 from conrepair_onnx_keras.importer.shapes import evaluate_sizes
 from conrepair_onnx_keras.importer.values import (
     DTYPES,

@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 
 from conrepair.ground.runtime.files.whole import write_text
-from conrepair_onnx_keras.importer.rules import ImportRule, rules
+from conrepair_onnx_keras.importer.node import ImportRule, rules
 from conrepair_onnx_keras.importer.values import DTYPES
 
 _INTRODUCTION = """# ONNX operators that the importer to Keras knows

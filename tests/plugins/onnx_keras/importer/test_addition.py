@@ -7,7 +7,7 @@ import pytest
 from onnx_cases import check, random, together
 
 from conrepair_onnx_keras import importer
-from conrepair_onnx_keras.importer.addition import add
+from conrepair_onnx_keras.importer.indexing import add
 
 SHAPES = [
     (4,),

@@ -8,8 +8,8 @@ from onnx.reference import ReferenceEvaluator
 from onnx_cases import check, imported, node_model, random, run_keras, text_model, together
 
 from conrepair.ground.runtime.errors import ConversionError
+from conrepair_onnx_keras.importer.node import rules
 from conrepair_onnx_keras.importer.prepare import prepare
-from conrepair_onnx_keras.importer.rules import rules
 
 SCORES = random(3, 5, 2, 4)
 LABELS = np.random.default_rng(2).integers(0, 5, (3, 2, 4))

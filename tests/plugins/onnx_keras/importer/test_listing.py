@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from conrepair_onnx_keras.importer.listing import listing
-from conrepair_onnx_keras.importer.rules import rules
+from conrepair_onnx_keras.importer.node import rules
 
 DOCS = Path(__file__).parents[4] / "docs" / "measured" / "onnx-operators.md"
 

@@ -6,8 +6,8 @@ from large_model import write_large_model
 from onnx_cases import check_model, check_text, layers_of, random, text_model
 
 from conrepair.ground.runtime.errors import ConversionError
+from conrepair_onnx_keras.importer.node import rules
 from conrepair_onnx_keras.importer.prepare import prepare
-from conrepair_onnx_keras.importer.rules import rules
 
 
 def prepared(model, **sizes):

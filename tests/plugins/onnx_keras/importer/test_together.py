@@ -3,7 +3,7 @@
 import pytest
 from onnx_cases import check, random, together
 
-from conrepair_onnx_keras.importer.rules import rules
+from conrepair_onnx_keras.importer.node import rules
 
 
 def test_one_that_is_wrong_among_many_fails(monkeypatch):

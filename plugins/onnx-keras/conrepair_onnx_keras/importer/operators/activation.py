@@ -10,10 +10,9 @@ import numpy as np
 from keras import ops
 
 from conrepair.ground.graph.operators import OPERATORS
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.operators.reduction import one_zero
-from conrepair_onnx_keras.importer.rules import operator
 
 
 @operator(ignores=("consumed_inputs",))

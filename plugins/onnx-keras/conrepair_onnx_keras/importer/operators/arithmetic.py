@@ -11,10 +11,8 @@ import onnx
 from keras import ops
 
 from conrepair.ground.operators.all_operators import OPERATORS
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.indexing import cast
-from conrepair_onnx_keras.importer.node import ImportedNode
-from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.indexing import add, cast
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 
 
 def _of_keras(operands: int, *others: str) -> dict[str, Callable[..., Any]]:

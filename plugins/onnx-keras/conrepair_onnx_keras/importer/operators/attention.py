@@ -9,10 +9,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.operators.shape import reshaped_array
-from conrepair_onnx_keras.importer.rules import operator
 
 
 @operator("MultiHeadAttention", domain="conrepair")

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from conrepair_onnx_keras.importer.node import ImportedNode
-from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.values import ImportedTensor
 
 _LONGEST = 1024

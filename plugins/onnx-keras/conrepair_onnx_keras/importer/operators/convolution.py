@@ -9,9 +9,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode
-from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.values import Array, Size, known
 from conrepair_onnx_keras.importer.window import Window, padded, window_of
 

@@ -9,9 +9,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode, broadcast_shape
-from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, broadcast_shape, operator
 from conrepair_onnx_keras.importer.values import Size
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import onnx
 from keras import ops
 
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.operators.arithmetic import of_bits
-from conrepair_onnx_keras.importer.rules import operator
 from conrepair_onnx_keras.importer.values import DTYPES, ImportedTensor, is_symbolic
 
 _BITWISE = {"BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or, "BitwiseXor": ops.bitwise_xor}

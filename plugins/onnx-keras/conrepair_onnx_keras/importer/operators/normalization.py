@@ -10,9 +10,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode
-from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 
 
 @operator(ignores=("consumed_inputs", "is_test", "momentum"), refuses="training mode")

@@ -10,11 +10,9 @@ import numpy as np
 import onnx
 from keras import ops
 
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.indexing import cast, computed
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.indexing import add, cast, computed
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.operators.convolution import convolved, convolved_with_tensor, layer_of
-from conrepair_onnx_keras.importer.rules import operator
 from conrepair_onnx_keras.importer.values import ImportedTensor, Value, known
 
 _INTEGERS = {"int8", "uint8", "int16", "uint16"}

@@ -13,9 +13,8 @@ from keras import ops
 
 from conrepair.ground.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.ground.onnx_graphs.initializers import constant_of
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode
-from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.values import Array, Size
 
 _REFUSES = "peepholes, clip, input_forget, weights that aren't constant, activations that Keras's layer can't express"

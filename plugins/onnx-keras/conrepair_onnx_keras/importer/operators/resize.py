@@ -12,8 +12,7 @@ import sympy
 from keras import ops
 
 from conrepair.formats.converters.interpolation import Axis, coordinates, cubic, linear, nearest, weights
-from conrepair_onnx_keras.importer.node import ImportedNode
-from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.values import Array, Size, channels_last, known
 
 _PROBES = (2, 3, 4, 5, 7, 8, 16, 31, 64)

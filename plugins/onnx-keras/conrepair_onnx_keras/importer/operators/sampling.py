@@ -12,11 +12,9 @@ import numpy as np
 from keras import ops
 
 from conrepair.formats.converters.interpolation import far, near
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.indexing import computed, flat_positions, positions
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.indexing import add, computed, flat_positions, positions
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.operators.shape import reshaped_array
-from conrepair_onnx_keras.importer.rules import operator
 from conrepair_onnx_keras.importer.values import Array
 from conrepair_onnx_keras.importer.window import window_of
 

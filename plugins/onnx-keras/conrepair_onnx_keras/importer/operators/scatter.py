@@ -13,9 +13,8 @@ import numpy as np
 from keras import ops
 
 from conrepair_onnx_keras.importer.indexing import computed, flat_positions, from_front, positions
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.operators.shape import reshaped_array
-from conrepair_onnx_keras.importer.rules import operator
 from conrepair_onnx_keras.importer.values import known
 
 _OPEN = "unknown sizes of axes that are indexed, the first apart"

@@ -11,9 +11,8 @@ import numpy as np
 import sympy
 from keras import ops
 
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode, broadcast_shape
-from conrepair_onnx_keras.importer.rules import operator
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, broadcast_shape, operator
 from conrepair_onnx_keras.importer.shapes import settled
 from conrepair_onnx_keras.importer.values import ImportedTensor, Size, Value, inverse, known
 

@@ -10,9 +10,8 @@ import numpy as np
 import onnx
 from keras import ops
 
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.operators.shape import reshaped_array
-from conrepair_onnx_keras.importer.rules import operator
 from conrepair_onnx_keras.importer.values import Array
 
 _LONGEST = 4096

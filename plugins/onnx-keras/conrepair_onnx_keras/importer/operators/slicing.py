@@ -9,10 +9,9 @@ import numpy as np
 from keras import ops
 
 from conrepair.formats.onnx.passes.sizes import slice_of
-from conrepair_onnx_keras.importer.addition import add
-from conrepair_onnx_keras.importer.node import ImportedNode
+from conrepair_onnx_keras.importer.indexing import add
+from conrepair_onnx_keras.importer.node import ImportedNode, operator
 from conrepair_onnx_keras.importer.operators.shape import stretched
-from conrepair_onnx_keras.importer.rules import operator
 from conrepair_onnx_keras.importer.shapes import split_lengths
 from conrepair_onnx_keras.importer.values import ImportedTensor, inverse, known
 
