@@ -22,13 +22,12 @@ from conrepair.ground.runtime.processes.confinement import CONFINED
 from conrepair.ground.runtime.processes.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
 from conrepair.ground.runtime.shown.standing import Elsewhere, Machine
 from conrepair.ground.runtime.typed import plain
-from conrepair_crowd.blobs import Blobs
+from conrepair_crowd.blobs import Blobs, put_tree
 from conrepair_crowd.border import paths_of, with_texts
 from conrepair_crowd.cluster import Cluster
 from conrepair_crowd.identity import identity
 from conrepair_crowd.placing import wanted_resources
 from conrepair_crowd.there import SENT
-from conrepair_crowd.trees import put_tree
 
 _WATCH_SECONDS = 0.1
 _AHEAD = 1.25  # jobs that are given for each that runs, so that what they read is there when it's their turn

@@ -29,10 +29,9 @@ from conrepair.ground.runtime.processes.confinement import CONFINED, GPU
 from conrepair.ground.runtime.processes.reach import OPEN
 from conrepair.ground.runtime.processes.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
-from conrepair_crowd.blobs import Blobs
+from conrepair_crowd.blobs import Blobs, Shelf, Tree, ordinary_files
 from conrepair_crowd.border import with_paths
 from conrepair_crowd.identity import otherwise
-from conrepair_crowd.trees import Shelf, Tree, ordinary_files
 
 # Environments that jobs need, on a worker's machine: made there once, whoever asks for them.
 

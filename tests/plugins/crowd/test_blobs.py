@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from conrepair.ground.runtime.errors import DataError, UsageError
-from conrepair_crowd.blobs import Blobs
-from conrepair_crowd.trees import Shelf, put_tree
+from conrepair_crowd.blobs import Blobs, Shelf, put_tree
 
 pytest.importorskip("fsspec")
 

@@ -42,7 +42,7 @@ from conrepair_crowd.engine import DaskConfig
 from conrepair_crowd.executor import Crowd
 from conrepair_lab.campaigns.fuzzing import FINDINGS
 from conrepair_lab.campaigns.generating import GenerationRequest, generate
-from conrepair_lab.generate.blocks import BLOCK
+from conrepair_lab.generate.generated import BLOCK
 from conrepair_lab.generate.wishes import Wishes
 from conrepair_lab.runs.fuzzing import fuzz
 
