@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from conrepair.application.config.older import AccountEntry, KeyOutcome
-from conrepair_legacy.paths import PathFinder
+from conrepair_legacy.origins import PathFinder
 
 UNREAD = "the older tool never read it"
 ONE_FOLDER = "all that is written lies below `output` (generated/), in a folder of the audit's name"

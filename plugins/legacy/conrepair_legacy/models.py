@@ -9,8 +9,7 @@ from conrepair.application.config.older import KeyOutcome
 from conrepair_legacy.account import ONE_FOLDER, UNREAD, Context
 from conrepair_legacy.inputs import account_for_input, declared_input
 from conrepair_legacy.libraries import Wish, translate_library
-from conrepair_legacy.origins import CannotDoError, LegacyOrigin, origin_of
-from conrepair_legacy.paths import ModelNames
+from conrepair_legacy.origins import CannotDoError, LegacyOrigin, ModelNames, origin_of
 from conrepair_legacy.recipes import Recipe, account_for_size, recipe_of, recipe_words, sized
 from conrepair_legacy.routes import direction
 from conrepair_legacy.schema import LegacyModel, LegacyPaths

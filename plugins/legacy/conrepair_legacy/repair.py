@@ -9,8 +9,7 @@ from typing import Any, get_args
 from conrepair.application.config.older import KeyOutcome
 from conrepair.ground.graph.kinds import EditKind
 from conrepair_legacy.account import Context
-from conrepair_legacy.origins import CannotDoError, origin_of
-from conrepair_legacy.paths import ModelNames
+from conrepair_legacy.origins import CannotDoError, ModelNames, origin_of
 from conrepair_legacy.recipes import Recipe, account_for_size, recipe_of, recipe_words, sized
 from conrepair_legacy.schema import (
     LegacyModel,

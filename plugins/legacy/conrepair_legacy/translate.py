@@ -13,7 +13,7 @@ from conrepair.application.config.older import OlderForm, Translation
 from conrepair.ground.runtime.errors import ConfigError
 from conrepair_legacy.account import Account, Context
 from conrepair_legacy.models import translate_model
-from conrepair_legacy.paths import ModelNames, PathFinder, model_name
+from conrepair_legacy.origins import ModelNames, PathFinder, model_name
 from conrepair_legacy.repair import translate_repair
 from conrepair_legacy.schema import LegacyConfig
 from conrepair_legacy.settings import UNREAD_KEYS, account_for_settings, backends_of, dataset_of, stages_of

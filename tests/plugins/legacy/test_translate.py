@@ -17,7 +17,7 @@ from conrepair.application.pipeline.from_config import check_converters
 from conrepair.ground.runtime.errors import ConfigError
 from conrepair.ground.zoo.catalog import MODELS
 from conrepair_legacy import schema
-from conrepair_legacy.paths import ModelNames
+from conrepair_legacy.origins import ModelNames
 from conrepair_legacy.translate import FORM, translate
 
 ROOT = Path(__file__).parents[3]
