@@ -7,7 +7,7 @@ from typing import Any
 import asked_once
 import pytest
 
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.support import Probed
 
 

@@ -42,7 +42,7 @@ from conrepair_lab.cases.case import Array, Case
 from conrepair_lab.fuzz.looking import SUSPECT, UNJUDGED, Looked, look, looked_at
 from conrepair_lab.fuzz.suspicion import REFUSED
 from conrepair_lab.fuzz.trial import Trial
-from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.generate.onnx_form import RefusedError, run
 from conrepair_lab.systems.registry import entry
 
 _PLAIN, _ALL, _TVM = entry("ort-none"), entry("ort-all"), entry("tvm-O3")

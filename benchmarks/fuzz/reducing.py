@@ -29,7 +29,7 @@ from conrepair.verdicts.truth.bound import Analysis
 from conrepair.verdicts.truth.judging import distances, judge
 from conrepair_lab.cases.case import Case
 from conrepair_lab.cases.reduce import Budget, Found, reduce
-from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.generate.onnx_form import RefusedError, run
 from conrepair_lab.tracing.exact_side import ACCURACY
 
 Array = np.ndarray[Any, Any]

@@ -22,12 +22,11 @@ import onnx
 
 from benchmarks.generate.nnsmith_process import NNSmith
 from benchmarks.generate.onnx_draft import draft_of
-from conrepair_lab.generate.blocks import block
 from conrepair_lab.generate.diversity import Diversity
-from conrepair_lab.generate.generated import generated
+from conrepair_lab.generate.generated import block, generated
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.networks import GeneratedNetwork, NotMadeError
-from conrepair_lab.generate.running import RefusedError, accepted
+from conrepair_lab.generate.onnx_form import RefusedError, accepted
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes
 

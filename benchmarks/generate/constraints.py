@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.common.measured import made_by
 from benchmarks.generate.reasons import crashes, reason_of
 from benchmarks.generate.settings import accepts, inside, read, stepped
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.settings.ports import Support
 from conrepair_lab.generate.specifications.specification import specifications
 from conrepair_lab.generate.support import Probed

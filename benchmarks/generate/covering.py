@@ -94,7 +94,7 @@ def _import(modules: tuple[str, ...]) -> None:
 def _taking(name: str) -> Callable[[Path], None]:
     from conrepair.formats.converters.all_converters import converter
     from conrepair.formats.models.model import Model
-    from conrepair_lab.campaigns.narrowing_targets import NarrowingTarget, target
+    from conrepair_lab.campaigns.narrowing import NarrowingTarget, target
 
     if name == "tvm":
         from conrepair.formats.tvm.import_onnx import import_model

@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import time
 
-from conrepair_lab.generate.blocks import block
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.forms.form import forms
+from conrepair_lab.generate.generated import block
 from conrepair_lab.generate.networks import GeneratedNetwork
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes
 

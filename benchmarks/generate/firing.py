@@ -24,9 +24,8 @@ from benchmarks.generate.firing_onnxruntime import ELSEWHERE, OPTIMIZATIONS, Opt
 from benchmarks.generate.firing_relax import NOT_IMPORTED, PASSES, fired_of_folder
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.networks import NotMadeError, made
-from conrepair_lab.generate.onnx_form import model_of
+from conrepair_lab.generate.onnx_form import accepted, model_of
 from conrepair_lab.generate.patterns.pattern import patterns
-from conrepair_lab.generate.running import accepted
 from conrepair_lab.generate.settings.ports import NotAllowedError, Support
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.weaving import Weaver

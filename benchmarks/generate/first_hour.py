@@ -21,11 +21,10 @@ import onnx
 
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
 from conrepair.ground.runtime.files.whole import write_json
-from conrepair_lab.generate.blocks import BLOCK, block
-from conrepair_lab.generate.generated import generated
+from conrepair_lab.generate.generated import BLOCK, block, generated
 from conrepair_lab.generate.judging import difference
 from conrepair_lab.generate.networks import GeneratedNetwork
-from conrepair_lab.generate.running import RefusedError, accepted, run
+from conrepair_lab.generate.onnx_form import RefusedError, accepted, run
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes
 

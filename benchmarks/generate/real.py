@@ -15,9 +15,9 @@ from random import Random
 from benchmarks.generate.validity import Checked, look_at
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.networks import Material, NotMadeError, made
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.real.growth import GrowingModel
 from conrepair_lab.generate.real.opened import opened
-from conrepair_lab.generate.running import accepted
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes
 

@@ -11,8 +11,7 @@ import numpy as np
 import onnx
 
 from conrepair_lab.generate.graph import Draft
-from conrepair_lab.generate.onnx_form import model_of
-from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.generate.onnx_form import RefusedError, model_of, run
 from conrepair_lab.generate.settings.drawing import Drawing, Fresh
 from conrepair_lab.generate.settings.ports import NotAllowedError, Operand, Support
 from conrepair_lab.generate.settings.reading import Reading

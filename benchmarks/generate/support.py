@@ -11,9 +11,8 @@ from pathlib import Path
 
 from benchmarks.common.measured import made_by
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
-from conrepair_lab.campaigns.narrowing import support_of
-from conrepair_lab.campaigns.narrowing_targets import target
-from conrepair_lab.commands.support import HEADER, cells_of
+from conrepair_lab.campaigns.narrowing import support_of, target
+from conrepair_lab.commands.generate import HEADER, cells_of
 from conrepair_lab.generate.narrowing.table import Acceptance
 
 __all__ = ["section"]

@@ -17,14 +17,14 @@ import numpy as np
 import onnx
 
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
-from conrepair_lab.generate.blocks import BLOCK, block
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.forms.form import forms
+from conrepair_lab.generate.generated import BLOCK, block
 from conrepair_lab.generate.judging import difference
 from conrepair_lab.generate.learned.cases import case_instances
 from conrepair_lab.generate.learned.placing import Learned
 from conrepair_lab.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError
-from conrepair_lab.generate.running import RefusedError, accepted, run
+from conrepair_lab.generate.onnx_form import RefusedError, accepted, run
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.values.search import flaw_of
 from conrepair_lab.generate.wishes import Wishes

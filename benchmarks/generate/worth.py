@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.generate.validity import Checked, look_at
-from conrepair_lab.generate.blocks import BLOCK, block
 from conrepair_lab.generate.diversity import Diversity
+from conrepair_lab.generate.generated import BLOCK, block
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.networks import GeneratedNetwork
-from conrepair_lab.generate.running import RefusedError, accepted, run
+from conrepair_lab.generate.onnx_form import RefusedError, accepted, run
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.values.drawn import drawn_values
 from conrepair_lab.generate.values.search import flaw_of

@@ -14,7 +14,7 @@ from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.graph.layer_graph import Array
 from conrepair_lab.generate.networks import NotMadeError, made
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.settings.ports import Support
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes

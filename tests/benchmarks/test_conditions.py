@@ -10,7 +10,7 @@ import pytest
 from fuzz_cases import case
 
 from benchmarks.fuzz.conditions import CONDITIONS, broken, tried
-from conrepair_lab.generate.running import run
+from conrepair_lab.generate.onnx_form import run
 
 NAMES = {condition.name: condition for condition in CONDITIONS}
 

@@ -11,7 +11,7 @@ from benchmarks.fuzz.planted import compared, fitting, measured, planted
 from benchmarks.fuzz.planted_page import ROUNDING, SHARE, page
 from benchmarks.fuzz.scaled import blended, in_own_types, scale_of, scaled
 from conrepair_lab.fuzz.looking import RIGHT, SUSPECT
-from conrepair_lab.generate.running import run
+from conrepair_lab.generate.onnx_form import run
 
 ADDED = "g (float[2, 3] x) => (float[2, 3] y) <float[3] z = {1.0, 2.0, 3.0}> { a = Add (x, z) y = Relu (a) }"
 X = np.array([[0.1, 0.2, 0.3], [1.1, 1.2, 1.3]], np.float32)

@@ -23,7 +23,7 @@ def remember() -> None:
 
 def _probed(support: Any, op: str) -> list[dict[str, str]]:
     """What was said before, to who asks ONNX Runtime and has heard nothing else of other operators."""
-    from conrepair_lab.generate.running import accepted
+    from conrepair_lab.generate.onnx_form import accepted
 
     opset = support._opset
     heard = all(_KNOWN.get((opset, name)) is types for name, types in support.found.items())

@@ -12,7 +12,8 @@ from unittest import mock
 
 from conrepair.ground.runtime.typed import call
 from conrepair_lab.campaigns import generate_jobs
-from conrepair_lab.generate import blocks, generated
+from conrepair_lab.generate import generated
+from conrepair_lab.generate import generated as blocks
 
 KILLS, HANGS, OPTIMIZED_KILLS, FAILS = 2, 3, 5, 6
 

@@ -71,7 +71,7 @@ class FuzzConfig(NetworksSection):
 
 def generate_problems(section: GenerateConfig, config: AuditConfig, base: Path) -> Iterator[str]:
     """Networks that can't be."""
-    from conrepair_lab.campaigns.narrowing_targets import target
+    from conrepair_lab.campaigns.narrowing import target
     from conrepair_lab.commands.generate import asked_networks
     from conrepair_lab.generate.checks import check_wishes  # imports ONNX
 

@@ -18,8 +18,7 @@ from conrepair.ground.metrics.ulps import grid_of
 from conrepair.ground.operators.record import Array
 from conrepair.ground.runtime.errors import ConrepairError, InferenceError
 from conrepair.ground.runtime.words import shortened
-from conrepair_lab.accuracy.errors import Exact, errors_of, special_words
-from conrepair_lab.accuracy.forms import likeliest_form
+from conrepair_lab.accuracy.forms import Exact, errors_of, likeliest_form, special_words
 from conrepair_lab.accuracy.measured import WRONG, Measured
 from conrepair_lab.accuracy.network import exact, feeds_of, network, output_name
 from conrepair_lab.accuracy.operators.all_operators import FAMILIES

@@ -15,12 +15,11 @@ from conrepair.ground.runtime.files.journal import Journal
 from conrepair_lab.campaigns.generate_functions import FunctionFile, functions_at
 from conrepair_lab.campaigns.generate_material import material_at
 from conrepair_lab.campaigns.network_folder import REASON, name_of
-from conrepair_lab.generate.blocks import BLOCK
-from conrepair_lab.generate.blocks import block as networks_of
-from conrepair_lab.generate.generated import generated
+from conrepair_lab.generate.generated import BLOCK, generated
+from conrepair_lab.generate.generated import block as networks_of
 from conrepair_lab.generate.narrowing.table import Acceptance, Narrowed
 from conrepair_lab.generate.networks import NotMadeError
-from conrepair_lab.generate.running import RefusedError, accepted
+from conrepair_lab.generate.onnx_form import RefusedError, accepted
 from conrepair_lab.generate.settings.ports import Support
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes

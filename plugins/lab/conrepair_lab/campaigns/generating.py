@@ -27,9 +27,8 @@ from conrepair_lab.campaigns.generate_jobs import AT, TRYING
 from conrepair_lab.campaigns.generate_material import MaterialFiles, material_files
 from conrepair_lab.campaigns.narrowing import element_types, support_of
 from conrepair_lab.campaigns.network_folder import WORK, NetworkFolder, name_of, read_about, text_of
-from conrepair_lab.generate.blocks import BLOCK
 from conrepair_lab.generate.checks import check_wishes
-from conrepair_lab.generate.generated import ABOUT, versions
+from conrepair_lab.generate.generated import ABOUT, BLOCK, versions
 from conrepair_lab.generate.learned.instances import Instance, text_of_instances
 from conrepair_lab.generate.narrowing.table import Acceptance
 from conrepair_lab.generate.wishes import Wishes

@@ -12,14 +12,12 @@ import numpy as np
 from conrepair.ground.runtime.errors import InferenceError, ModelLoadError
 from conrepair.ground.runtime.files.journal import Journal
 from conrepair_lab.campaigns.generate_jobs import bounded
-from conrepair_lab.campaigns.narrowing_targets import NarrowingTarget
-from conrepair_lab.campaigns.narrowing_targets import target as named
+from conrepair_lab.campaigns.narrowing import NarrowingTarget
+from conrepair_lab.campaigns.narrowing import target as named
 from conrepair_lab.generate.graph import Draft
-from conrepair_lab.generate.narrowing.facts import WEIGHTS, facts_of
 from conrepair_lab.generate.narrowing.settings import changed, settings_of
-from conrepair_lab.generate.narrowing.table import NarrowingRow, suspects
-from conrepair_lab.generate.onnx_form import model_of
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.narrowing.table import WEIGHTS, NarrowingRow, facts_of, suspects
+from conrepair_lab.generate.onnx_form import accepted, model_of
 from conrepair_lab.generate.settings.ports import Support
 from conrepair_lab.generate.settings.setting import Setting
 from conrepair_lab.generate.support import Probed

@@ -29,7 +29,7 @@ from conrepair_lab.fuzz.oracles.gradients import trained
 from conrepair_lab.fuzz.oracles.numbers import allowance, differing, numbers, spread
 from conrepair_lab.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, REFUSED, SLOWER, THREADS, Suspicion
 from conrepair_lab.fuzz.trial import Trial, slower, timed, tried
-from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.generate.onnx_form import RefusedError, run
 from conrepair_lab.systems.system import Setting, System
 from conrepair_lab.tracing.exact_side import ExactSide
 

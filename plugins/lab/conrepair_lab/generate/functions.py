@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from conrepair.ground.runtime.errors import ModelLoadError, UsageError
-from conrepair_lab.generate.running import RefusedError
+from conrepair_lab.generate.onnx_form import RefusedError
 from conrepair_lab.generate.settings.ports import NotAllowedError, Support
 from conrepair_lab.generate.settings.setting import Setting
 

@@ -1,4 +1,7 @@
-"""A finished network: an ONNX model, inputs, expected outputs, and a description."""
+"""Finished networks: an ONNX model, inputs, expected outputs, a description; and the blocks that they are made in.
+
+Each block follows from the seed and its number alone, whoever makes it.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ import hashlib
 import importlib.metadata
 import itertools
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -21,16 +25,80 @@ import conrepair
 from conrepair.formats.onnx.load.border import plain_border
 from conrepair.ground.data.stored_values import fileable
 from conrepair.ground.intake.data import write_arrays
-from conrepair_lab.generate.blocks import BLOCK, block
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.forms.form import forms
 from conrepair_lab.generate.functions import NONE, Functions
+from conrepair_lab.generate.growing import fitting
 from conrepair_lab.generate.judging import optimized, refereed
 from conrepair_lab.generate.narrowing.table import Acceptance, Narrowed
-from conrepair_lab.generate.networks import NOTHING, GeneratedNetwork, Material
-from conrepair_lab.generate.running import RefusedError, accepted
+from conrepair_lab.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError, made
+from conrepair_lab.generate.onnx_form import RefusedError, accepted
+from conrepair_lab.generate.settings.ports import Support
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes
+
+BLOCK = 25
+"""Networks of a block: what guides them towards diversity are those before them in it."""
+
+_STREAMS = 3
+"""Of random numbers, for each place: the next one where nothing that the one before draws can be computed."""
+
+
+def block(
+    wishes: Wishes,
+    seed: int,
+    number: int,
+    support: Support,
+    count: int = BLOCK,
+    without: Collection[int] = (),
+    material: Material = NOTHING,
+) -> Iterator[GeneratedNetwork | NotMadeError]:
+    """Make the networks of a block.
+
+    Args:
+        wishes: What they should be like.
+        seed: Of all that's drawn.
+        number: Of the block, from 0.
+        support: Element types of the runtime that computes them.
+        count: How many there are; the last block may have fewer.
+        without: Places of those that aren't made, since they ended a process.
+        material: What they're made of besides specifications.
+
+    Yields:
+        Each network, or why there is none.
+    """
+    seen = Diversity(wishes.operators)
+    turns = _in_turn(fitting(wishes), seed) if wishes.nodes == 1 and material == NOTHING else ()
+    for place in range(count):
+        if place in without:
+            yield NotMadeError("it ends the process")
+            continue
+        name = f"{seed}/{number}/{place}"  # seeds of texts are the same on every machine
+        streams = (Random(f"{name}/{stream}" if stream else name) for stream in range(_STREAMS))
+        wished = [wishes] * _STREAMS
+        if turns:  # where nothing comes of the operator whose turn it is, another one may be in its place
+            wished[0] = replace(wishes, operators=(turns[(number * BLOCK + place) % len(turns)],))
+        yield _first(zip(wished, streams, strict=True), support, seen, material)
+
+
+@cache
+def _in_turn(names: tuple[str, ...], seed: int) -> tuple[str, ...]:
+    """Operators in an order that the seed says: those of networks of one operator."""
+    return tuple(Random(f"{seed}/order").sample(names, len(names)))
+
+
+def _first(
+    drawn: Iterable[tuple[Wishes, Random]], support: Support, seen: Diversity, material: Material
+) -> GeneratedNetwork | NotMadeError:
+    """What the first stream gives that gives a network; else why none does."""
+    reasons: list[str] = []
+    for wishes, random in drawn:
+        try:
+            return made(wishes, random, support, seen, material)
+        except NotMadeError as error:
+            reasons.append(str(error))
+    return NotMadeError("; then ".join(dict.fromkeys(reasons)))
+
 
 MODEL, INPUTS, OUTPUTS, ABOUT = "model.onnx", "inputs.npz", "outputs.npz", "model.json"
 

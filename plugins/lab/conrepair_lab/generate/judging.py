@@ -13,7 +13,7 @@ from conrepair.ground.metrics.ulps import is_real
 from conrepair.verdicts.truth.bound import Analysis
 from conrepair.verdicts.truth.judging import beside, distances
 from conrepair.verdicts.truth.referees import CannotJudgeError, OnnxReference
-from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.generate.onnx_form import RefusedError, run
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 

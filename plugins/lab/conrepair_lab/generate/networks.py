@@ -19,11 +19,10 @@ from conrepair_lab.generate.graph import Draft, Node
 from conrepair_lab.generate.growing import Growing, fitting
 from conrepair_lab.generate.learned.placing import ORIGIN as LEARNED
 from conrepair_lab.generate.learned.placing import Learned
-from conrepair_lab.generate.onnx_form import model_of
+from conrepair_lab.generate.onnx_form import RefusedError, model_of, run
 from conrepair_lab.generate.patterns.pattern import patterns
 from conrepair_lab.generate.real.drafting import ORIGIN as REAL
 from conrepair_lab.generate.real.growth import GrowingModel, grown_from
-from conrepair_lab.generate.running import RefusedError, run
 from conrepair_lab.generate.settings.ports import NotAllowedError, Support
 from conrepair_lab.generate.slips import Slipping
 from conrepair_lab.generate.symbolic import Open, open_sizes

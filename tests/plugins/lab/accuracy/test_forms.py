@@ -7,8 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from conrepair_lab.accuracy.errors import Errors, errors_of
-from conrepair_lab.accuracy.forms import NONE_KNOWN, alike, answer_of, error_curve, likeliest_form
+from conrepair_lab.accuracy.forms import NONE_KNOWN, Errors, alike, answer_of, error_curve, errors_of, likeliest_form
 from conrepair_lab.accuracy.naive.all_forms import FORMS
 from conrepair_lab.accuracy.naive.form import Form
 from conrepair_lab.accuracy.operators.all_operators import FAMILIES

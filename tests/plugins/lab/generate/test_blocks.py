@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from conrepair_lab.generate import blocks
-from conrepair_lab.generate.blocks import block
+from conrepair_lab.generate import generated as blocks
+from conrepair_lab.generate.generated import block
 from conrepair_lab.generate.networks import GeneratedNetwork, NotMadeError, made
-from conrepair_lab.generate.running import RefusedError, accepted
+from conrepair_lab.generate.onnx_form import RefusedError, accepted
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.values.search import Settling
 from conrepair_lab.generate.wishes import Wishes

@@ -9,8 +9,7 @@ import pytest
 
 from conrepair_lab.generate.bodies import Bodies, Body, BodyStep
 from conrepair_lab.generate.networks import made
-from conrepair_lab.generate.onnx_form import model_of
-from conrepair_lab.generate.running import accepted, run
+from conrepair_lab.generate.onnx_form import accepted, model_of, run
 from conrepair_lab.generate.settings.solving import Solving
 from conrepair_lab.generate.settings.tensors import TensorType
 from conrepair_lab.generate.support import Probed

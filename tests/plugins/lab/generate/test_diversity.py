@@ -11,7 +11,7 @@ import pytest
 
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.networks import made
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes
 
@@ -23,7 +23,7 @@ import json
 from random import Random
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.networks import made
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes
 seen = Diversity(())

@@ -11,8 +11,7 @@ from conrepair_lab.generate.forms.form import forms
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.growing import Growing
 from conrepair_lab.generate.networks import made
-from conrepair_lab.generate.onnx_form import model_of
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted, model_of
 from conrepair_lab.generate.settings.ports import NotAllowedError
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.weaving import Weaver

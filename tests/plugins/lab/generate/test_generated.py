@@ -13,13 +13,12 @@ import pytest
 
 from conrepair.ground.runtime.errors import MissingLibraryError, UsageError
 from conrepair_lab.campaigns.fuzz_jobs import read_network
-from conrepair_lab.generate.blocks import block
 from conrepair_lab.generate.checks import check_wishes
 from conrepair_lab.generate.forms.form import forms
-from conrepair_lab.generate.generated import Generated, generated, versions
+from conrepair_lab.generate.generated import Generated, block, generated, versions
 from conrepair_lab.generate.judging import ResultDifference, difference, optimized
 from conrepair_lab.generate.networks import GeneratedNetwork
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes
 

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from conrepair_lab.generate.judging import refereed
-from conrepair_lab.generate.running import run
+from conrepair_lab.generate.onnx_form import run
 
 GREATER = """<ir_version: 8, opset_import: ["" : 17]>
 g (int64[2] x) => (int64[2] y) { y = Max (x, x) }"""

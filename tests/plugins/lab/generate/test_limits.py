@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from conrepair_lab.generate.networks import GeneratedNetwork, NotMadeError, made
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.patterns.pattern import patterns
-from conrepair_lab.generate.running import accepted
 from conrepair_lab.generate.settings.ports import Limits, Support
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.wishes import Wishes

@@ -9,11 +9,20 @@ from random import Random
 import pytest
 
 from conrepair.ground.runtime.typed import typed
-from conrepair_lab.generate.narrowing.facts import KINDS, Fact, facts_of, sort_of
 from conrepair_lab.generate.narrowing.settings import FEWEST, changed, settings_of
-from conrepair_lab.generate.narrowing.table import Acceptance, Narrowed, NarrowingRow, suspects, taken_of
+from conrepair_lab.generate.narrowing.table import (
+    KINDS,
+    Acceptance,
+    Fact,
+    Narrowed,
+    NarrowingRow,
+    facts_of,
+    sort_of,
+    suspects,
+    taken_of,
+)
 from conrepair_lab.generate.networks import made
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.settings.drawing import Drawing, Fresh
 from conrepair_lab.generate.settings.ports import Operand, Support
 from conrepair_lab.generate.settings.reading import Reading

@@ -19,12 +19,11 @@ from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.learned.placing import Learned
 from conrepair_lab.generate.learned.trying import harvest
 from conrepair_lab.generate.networks import GeneratedNetwork, Material, made
+from conrepair_lab.generate.onnx_form import accepted, run
 from conrepair_lab.generate.real.changes import CHANGES
 from conrepair_lab.generate.real.drafting import drafted
 from conrepair_lab.generate.real.growth import GrowingModel
-from conrepair_lab.generate.real.opened import opened
-from conrepair_lab.generate.real.units import cut, units_of
-from conrepair_lab.generate.running import accepted, run
+from conrepair_lab.generate.real.opened import cut, opened, units_of
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.values.search import Settling, flaw_of
 from conrepair_lab.generate.wishes import Wishes

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from conrepair_lab.generate.running import run
+from conrepair_lab.generate.onnx_form import run
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]> '
 X = np.array([1.5, -2.0], ml_dtypes.bfloat16)

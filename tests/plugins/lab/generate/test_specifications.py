@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.generate.constraints import measured
 from conrepair.ground.operators.all_operators import OPERATORS
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.settings.drawing import Drawing, Fresh
 from conrepair_lab.generate.settings.ports import Support
 from conrepair_lab.generate.specifications.specification import specifications

@@ -13,7 +13,7 @@ from unstable_forms import in_onnxruntime, in_tvm
 
 from conrepair.ground.forms.all_forms import FORMS, found
 from conrepair_lab.accuracy.naive.all_forms import FORMS as KERNELS
-from conrepair_lab.tracing.explaining import computed, explains, likeness
+from conrepair_lab.tracing.formed import computed, explains, likeness
 
 Array = np.ndarray[Any, Any]
 SURE, NOT = 0.8, 0.4

@@ -29,8 +29,8 @@ from conrepair.ground.runtime.shown.progress import ProgressDisplay
 from conrepair_lab.campaigns import generate_jobs, generating
 from conrepair_lab.campaigns.generating import GenerationRequest
 from conrepair_lab.commands.generate import tell_generated
-from conrepair_lab.generate.blocks import BLOCK
 from conrepair_lab.generate.diversity import Diversity
+from conrepair_lab.generate.generated import BLOCK
 from conrepair_lab.generate.wishes import Wishes
 
 FILES = {LIST, "model.onnx", "inputs.npz", "outputs.npz", "model.json"}

@@ -14,8 +14,7 @@ from conrepair.application.engine.job_table import jobs
 from conrepair.ground.runtime.errors import ConrepairError, UsageError
 from conrepair.ground.runtime.files.journal import Journal
 from conrepair_lab.campaigns import narrowing_jobs
-from conrepair_lab.campaigns.narrowing import support_of
-from conrepair_lab.campaigns.narrowing_targets import TARGETS, target
+from conrepair_lab.campaigns.narrowing import TARGETS, support_of, target
 from conrepair_lab.generate.narrowing.table import NarrowingRow
 
 

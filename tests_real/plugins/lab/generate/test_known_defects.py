@@ -15,7 +15,7 @@ from conrepair_lab.generate.generated import each_generated
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.judging import difference
 from conrepair_lab.generate.networks import made
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.settings.ports import NotAllowedError
 from conrepair_lab.generate.settings.solving import Solving
 from conrepair_lab.generate.settings.tensors import TensorType

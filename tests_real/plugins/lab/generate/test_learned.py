@@ -16,13 +16,11 @@ from benchmarks.generate.operators import MISSING, missing, standard_operators
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.learned.cases import case_instances, harvested_cases, still_cases
-from conrepair_lab.generate.learned.closing import Closing
 from conrepair_lab.generate.learned.instances import Instance, instances_of, text_of_instances
 from conrepair_lab.generate.learned.placing import Learned
-from conrepair_lab.generate.learned.trying import tried
+from conrepair_lab.generate.learned.trying import Closing, tried
 from conrepair_lab.generate.networks import Material, made
-from conrepair_lab.generate.onnx_form import model_of
-from conrepair_lab.generate.running import accepted, run
+from conrepair_lab.generate.onnx_form import accepted, model_of, run
 from conrepair_lab.generate.settings.ports import Support
 from conrepair_lab.generate.specifications.specification import specifications
 from conrepair_lab.generate.support import Probed

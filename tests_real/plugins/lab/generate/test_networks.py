@@ -12,8 +12,7 @@ from conrepair_lab.generate.forms.form import forms
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.judging import refereed
 from conrepair_lab.generate.networks import NotMadeError, made
-from conrepair_lab.generate.onnx_form import model_of
-from conrepair_lab.generate.running import accepted, run
+from conrepair_lab.generate.onnx_form import accepted, model_of, run
 from conrepair_lab.generate.settings.setting import Support
 from conrepair_lab.generate.settings.tensors import TensorType
 from conrepair_lab.generate.support import Probed

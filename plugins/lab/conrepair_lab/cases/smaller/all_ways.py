@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from conrepair_lab.cases.draft import Change, Draft, Level
 from conrepair_lab.cases.smaller.attributes import ATTRIBUTES
 from conrepair_lab.cases.smaller.nodes import NODES
-from conrepair_lab.cases.smaller.shapes import SHAPES
-from conrepair_lab.cases.smaller.values import VALUES, WEIGHTS
+from conrepair_lab.cases.smaller.shapes import SHAPES, VALUES, WEIGHTS
 
 
 def _left_out(draft: Draft) -> list[Change]:

@@ -11,7 +11,7 @@ from conrepair.verdicts.truth.disturbed import shaken, with_noise
 from conrepair.verdicts.truth.judging import beside, distances, furthest, stored
 from conrepair_lab.cases.case import Array, Case
 from conrepair_lab.fuzz.suspicion import Suspicion
-from conrepair_lab.generate.running import ModelSession, RefusedError
+from conrepair_lab.generate.onnx_form import ModelSession, RefusedError
 
 _MARGIN = 4.0  # of an estimate
 _FAR = 0.1  # relative to an answer's size: further apart is no order of operations

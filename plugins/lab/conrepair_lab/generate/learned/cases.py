@@ -17,9 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.formats.onnx.load.proto_file import fed_to
 from conrepair.formats.onnx.passes.fold_constants import RANDOM
-from conrepair_lab.generate.learned.closing import Closing
 from conrepair_lab.generate.learned.instances import Instance, instances_of, spread, text_of_instances
-from conrepair_lab.generate.learned.trying import tried
+from conrepair_lab.generate.learned.trying import Closing, tried
 from conrepair_lab.generate.pieces import Piece, operator_of
 
 # What ONNX tests backends with: a case for each way in which an operator is used.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from conrepair_lab.generate.narrowing.facts import Fact, facts_of
+from conrepair_lab.generate.narrowing.table import Fact, facts_of
 from conrepair_lab.generate.settings.domains import Domain
 from conrepair_lab.generate.settings.drawing import Drawing, Fresh, chosen_dtype, drawn_settings
 from conrepair_lab.generate.settings.ports import NotAllowedError, Operand, Port, Support

@@ -15,8 +15,7 @@ from conrepair.formats.onnx.load.proto_file import inner_graphs, read_by
 from conrepair.ground.metrics.ulps import is_real
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.pieces import Piece, operator_of
-from conrepair_lab.generate.real.opened import OpenedFile
-from conrepair_lab.generate.real.units import Unit
+from conrepair_lab.generate.real.opened import OpenedFile, Unit
 from conrepair_lab.generate.settings.ports import NotAllowedError, Operand, Support
 from conrepair_lab.generate.settings.reading import Reading
 from conrepair_lab.generate.settings.tensors import BOOL, NUMERIC, Range, TensorType, element_type

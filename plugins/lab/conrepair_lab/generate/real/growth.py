@@ -15,8 +15,7 @@ from conrepair_lab.generate.growing import Growing
 from conrepair_lab.generate.onnx_form import model_of
 from conrepair_lab.generate.real.changes import CHANGES, Changing
 from conrepair_lab.generate.real.drafting import Base, drafted
-from conrepair_lab.generate.real.opened import OpenedFile
-from conrepair_lab.generate.real.units import Unit, cut, units_of
+from conrepair_lab.generate.real.opened import OpenedFile, Unit, cut, units_of
 from conrepair_lab.generate.settings.ports import NotAllowedError, Support
 from conrepair_lab.generate.values.search import Settled, Settling
 

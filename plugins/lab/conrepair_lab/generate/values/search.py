@@ -16,8 +16,7 @@ import numpy as np
 
 from conrepair.ground.metrics.ulps import grid_of, is_real
 from conrepair_lab.generate.graph import Draft, Node, Tensor
-from conrepair_lab.generate.onnx_form import model_of
-from conrepair_lab.generate.running import ModelSession, RefusedError
+from conrepair_lab.generate.onnx_form import ModelSession, RefusedError, model_of
 from conrepair_lab.generate.values.descent import Descent
 from conrepair_lab.generate.values.drawn import drawn_values
 

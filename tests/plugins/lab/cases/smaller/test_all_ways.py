@@ -10,7 +10,7 @@ import pytest
 from conrepair_lab.cases.case import Case
 from conrepair_lab.cases.draft import Draft, opened
 from conrepair_lab.cases.smaller.all_ways import WAYS
-from conrepair_lab.cases.smaller.values import SIMPLER, rounded
+from conrepair_lab.cases.smaller.shapes import SIMPLER, rounded
 from conrepair_lab.cases.validity import FIRST, checked
 
 MODEL = onnx.parser.parse_model(

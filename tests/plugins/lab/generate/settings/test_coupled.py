@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from conrepair_lab.generate.settings.coupled import solved_by_z3
 from conrepair_lab.generate.settings.expressions import Expression, Unknown
 from conrepair_lab.generate.settings.ports import NotAllowedError
+from conrepair_lab.generate.settings.solving import solved_by_z3
 
 
 def sizes(seed: int) -> list[int] | None:

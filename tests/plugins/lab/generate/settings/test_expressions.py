@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair_lab.generate.settings.coupled import solved_by_z3
 from conrepair_lab.generate.settings.expressions import (
     Unknown,
     ceil_div,
@@ -20,6 +19,7 @@ from conrepair_lab.generate.settings.expressions import (
     value_of,
 )
 from conrepair_lab.generate.settings.ports import NotAllowedError
+from conrepair_lab.generate.settings.solving import solved_by_z3
 
 
 def formulas(a: Any, b: Any) -> list[Any]:

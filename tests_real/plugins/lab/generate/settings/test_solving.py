@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.generate.settings import Case, accepts, inside
-from conrepair_lab.generate.running import accepted
+from conrepair_lab.generate.onnx_form import accepted
 from conrepair_lab.generate.settings.ports import NotAllowedError
 from conrepair_lab.generate.settings.solving import Solving
 from conrepair_lab.generate.specifications.specification import specifications

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conrepair_lab.tracing.search.methods.conditioning import Conditioning
-from conrepair_lab.tracing.search.methods.mega import Mega
+from conrepair_lab.tracing.search.methods.mega import Conditioning, Mega
 from conrepair_lab.tracing.search.methods.minimizers import annealing, covariance_matrix, differential
 from conrepair_lab.tracing.search.methods.walking import randomly, walk
 from conrepair_lab.tracing.search.search import Answers, Search

@@ -1,8 +1,6 @@
 """MEGA, after TracNe: a start at random, then evolution by differences, heavy tails and flipped bits.
 
-TracNe's has fixed phases of 8,000 evaluations. This one fits any budget: all kinds of offspring compete, and what
-helped lately is tried more often. Only its own offspring takes a point's place, so that several of them go on. One
-kind is ours: points between two whose answers have another sign, as errors are largest beside numbers near zero.
+Before it, or in place of it, a method that searches where the network amplifies changes, then where its sides differ.
 """
 
 from __future__ import annotations
@@ -171,3 +169,36 @@ class Mega:
         self._crossed = dict(zip(rows.tolist(), self._crossings, strict=False))
         for row, crossing in self._crossed.items():
             places[row] = crossing.place
+
+
+# First where the network amplifies changes, then where its two sides differ.
+
+
+_STARTS = 12
+
+
+class Conditioning(Mega):
+    """MEGA from where one side's answers pass through zero, which is where they're conditioned worst.
+
+    Half of the evaluations look for such passes; they need one side only, and are made before the first candidate.
+    """
+
+    def __init__(self, size: int, seed: int, evaluations: int, controls: Sequence[int], answers: Answers) -> None:
+        super().__init__(size, seed, evaluations // 2, controls, answers)
+        self._drawing = np.random.default_rng(seed)
+
+    def __call__(self, ask: Asking) -> NoReturn:
+        """Start near those that amplify most."""
+        self.starts = self._passes()
+        super().__call__(ask)
+
+    def _passes(self) -> list[Array]:
+        points = np.array([self.start() for _ in range(_STARTS)])
+        answers, found = [numbers(outputs) for outputs in self._look(points)], list[Crossing]()
+        for looks in range(_STARTS, self._evaluations):
+            if not (found and found[-1].going):
+                found += begun(looks % _STARTS, points, answers, self._drawing)
+            if found and found[-1].going:
+                point = found[-1].point()
+                found[-1].told(point, self._look(point[np.newaxis])[0])
+        return [crossing.nearest for crossing in found]
