@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 
@@ -111,53 +111,37 @@ class Growing:
     """Adds operators to a draft.
 
     Attributes:
+        wishes: What the network should be like; with one output, each node behind reads what was the output before.
         random: What is drawn comes from here.
-        operators: Names of those that may be added.
         support: Element types that may be used.
-        most: Elements that a tensor may have.
-        backward: How likely an operator is put in front.
         seen: What guides the choice towards what is new.
-        single: Whether the network has one output: each node behind reads what was the output before.
+        most: Elements that a tensor may have.
         deep: Whether each node behind reads the end of the longest chain.
         learned: Instances, of which some are placed.
-        named: Names of operators that instances may be about; all for none.
-        exclude: Operators that no instance may have.
+        operators: Names of those that may be added.
+        backward: How likely an operator is put in front.
     """
 
+    wishes: Wishes
     random: Random
-    operators: Sequence[str]
-    support: Support = field(default_factory=Support)
-    most: int = 4096
-    backward: float = 0.3
-    seen: Diversity = field(default_factory=lambda: Diversity(()))
-    single: bool = False
+    support: Support
+    seen: Diversity
+    most: int
     deep: bool = False
     learned: Learned | None = None
-    named: Sequence[str] = ()
-    exclude: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        self.operators, self.backward = fitting(self.wishes), self.wishes.backward
 
     def grow(self, draft: Draft, nodes: int) -> None:
         """Add operators until there are so many."""
         refused = 0
         while len(draft.nodes) < nodes and refused < 50 + 20 * nodes:
             if self.learned is not None and (not self.operators or self.random.random() < self.learned.share):
-                added = self._placed(self.learned, draft, nodes - len(draft.nodes))
+                added = self.learned.place(draft, self, nodes - len(draft.nodes))
             else:
                 added = self._added(draft, self.seen.rarest(self.operators, self.random))
             refused += not added
-
-    def _placed(self, learned: Learned, draft: Draft, room: int) -> bool:
-        return learned.place(
-            draft,
-            self.random,
-            self.support,
-            self.seen,
-            operators=self.named,
-            exclude=self.exclude,
-            most=self.most,
-            room=room,
-            single=self.single and bool(draft.nodes),
-        )
 
     def _added(self, draft: Draft, op: str) -> bool:
         still = specifications()[op].still
@@ -187,9 +171,9 @@ class Growing:
             if tensor.values is None and name not in draft.shown and tensor.type.dtype in made
         ]
         still = specifications()[op].still
-        if found and (still or self.single or self.deep):
+        if found and (still or self.wishes.single or self.deep):
             origins = draft.origins().values()
-            if self.single or self.deep:  # where the one input is, or the longest chain begins
+            if self.wishes.single or self.deep:  # where the one input is, or the longest chain begins
                 found = [max(found, key=lambda tensor: sum(tensor.name in own for own in origins))]
             if still:
                 found = [tensor for tensor in found if {tensor.name} not in origins]
@@ -197,7 +181,7 @@ class Growing:
 
     def _behind(self, draft: Draft, op: str) -> Setting | None:
         made_by = {name: node.op for node in draft.nodes for name in node.outputs}
-        last = set(draft.outputs() if self.single else draft.deepest() if self.deep and draft.nodes else ())
+        last = set(draft.outputs() if self.wishes.single else draft.deepest() if self.deep and draft.nodes else ())
         moving = draft.reached(draft.sources, _still())
         pool = Pool(
             draft,
@@ -215,7 +199,7 @@ class Growing:
             except NotAllowedError:
                 continue
             read = {operand.name for operand in setting.inputs if operand is not None and operand.name}
-            if self.single and not (last <= read and _one_output(setting)):
+            if self.wishes.single and not (last <= read and _one_output(setting)):
                 continue
             if self.deep and last.isdisjoint(read) and draft.nodes:
                 continue
@@ -237,7 +221,7 @@ class Growing:
             setting.solved()
         except NotAllowedError:
             return None
-        allowed = self.support.allows(setting) and (not self.single or _one_output(setting))
+        allowed = self.support.allows(setting) and (not self.wishes.single or _one_output(setting))
         return setting if allowed else None
 
 

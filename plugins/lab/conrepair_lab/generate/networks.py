@@ -16,7 +16,7 @@ import onnx
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.forms.form import QUOTA, forms
 from conrepair_lab.generate.graph import Draft, Node
-from conrepair_lab.generate.growing import Growing, fitting
+from conrepair_lab.generate.growing import Growing
 from conrepair_lab.generate.learned.placing import ORIGIN as LEARNED
 from conrepair_lab.generate.learned.placing import Learned
 from conrepair_lab.generate.onnx_form import RefusedError, model_of, run
@@ -140,23 +140,11 @@ def made(
     Raises:
         NotMadeError: if the runtime doesn't compute what was drawn, or nothing was found to be drawn.
     """
-    names, plain, support = wishes.names, support, wishes.narrowed(support)
-    seen = Diversity(names) if seen is None else seen
+    plain, support = support, wishes.narrowed(support)
+    seen = Diversity(wishes.names) if seen is None else seen
     most = max(wishes.most, _LARGE) if random.random() < wishes.large else wishes.most
     deep = random.random() < wishes.deep
-    growing = Growing(
-        random,
-        fitting(wishes),
-        support,
-        most,
-        wishes.backward,
-        seen,
-        single=wishes.single,
-        deep=deep,
-        learned=material.learned,
-        named=wishes.operators,
-        exclude=wishes.exclude,
-    )
+    growing = Growing(wishes, random, support, seen, most, deep, material.learned)
     if material.reals:
         return _from_real(material.reals, growing, wishes, plain)
     draft = Draft(wishes.opset)

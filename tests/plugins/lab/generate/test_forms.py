@@ -7,6 +7,7 @@ from random import Random
 import onnx
 import pytest
 
+from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.forms.form import forms
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.growing import Growing
@@ -40,7 +41,7 @@ def test_a_form_fits(name: str) -> None:
 def test_what_does_not_fit_leaves_no_trace() -> None:
     random = Random(1)
     draft = Draft(20)
-    Growing(random, OPERATORS, SUPPORT).grow(draft, 10)
+    Growing(Wishes(operators=OPERATORS), random, SUPPORT, Diversity(()), 4096).grow(draft, 10)
     before = model_of(draft, {}).SerializeToString(deterministic=True)
     weaver = Weaver(draft, random, SUPPORT, 4096, "test")
     with pytest.raises(NotAllowedError), weaver.whole():  # noqa: PT012 (what comes before is what must be undone)

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from benchmarks.generate.operators import MISSING, missing, standard_operators
 from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.graph import Draft
+from conrepair_lab.generate.growing import Growing
 from conrepair_lab.generate.learned.cases import case_instances, harvested_cases, still_cases
 from conrepair_lab.generate.learned.instances import Instance, instances_of, text_of_instances
 from conrepair_lab.generate.learned.placing import Learned
@@ -84,10 +85,10 @@ def test_an_operator_without_a_specification_can_be_wished() -> None:
 
 
 def test_what_is_excluded_is_in_no_instance() -> None:
-    draft, learned, random = Draft(20), Learned(INSTANCES), Random(0)
-    support = Support()
+    draft, learned, wishes = Draft(20), Learned(INSTANCES), Wishes(exclude=("SequenceAt", "Cast"))
+    growing = Growing(wishes, Random(0), Support(), Diversity(()), 4096)
     for _ in range(200):
-        learned.place(draft, random, support, Diversity(()), exclude=["SequenceAt", "Cast"], room=2)
+        learned.place(draft, growing, 2)
     found = frozenset().union(*(node.piece.operators for node in draft.nodes if node.piece is not None))
     assert found
     assert not found & {"SequenceAt", "Cast"}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from random import Random
+from typing import TYPE_CHECKING
 
-from conrepair_lab.generate.diversity import Diversity
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.learned.instances import Instance
-from conrepair_lab.generate.settings.ports import NotAllowedError, Support
+from conrepair_lab.generate.settings.ports import NotAllowedError
 from conrepair_lab.generate.settings.tensors import REALS, TensorType, element_type
 from conrepair_lab.generate.specifications.specification import specifications
 from conrepair_lab.generate.weaving import Weaver
+
+if TYPE_CHECKING:
+    from conrepair_lab.generate.growing import Growing
 
 ORIGIN = "learned"
 """Of nodes that are instances, or lead to them."""
@@ -49,55 +51,38 @@ class Learned:
         for item in self.instances:
             self._by_op[item.op].append(item)
 
-    def place(
-        self,
-        draft: Draft,
-        random: Random,
-        support: Support,
-        seen: Diversity,
-        *,
-        operators: Collection[str] = (),
-        exclude: Collection[str] = (),
-        most: int = 4096,
-        room: int = 1,
-        single: bool = False,
-    ) -> bool:
+    def place(self, draft: Draft, growing: Growing, room: int) -> bool:
         """Put one into a network.
 
         Args:
-            draft: The network.
-            random: What's drawn comes from here.
-            support: Element types, and numbers of axes, that may be used.
-            seen: What was used least is preferred.
-            operators: Those that it may be about; all for none.
-            exclude: Operators that may not be in it.
-            most: Elements that a tensor may have.
+            draft: The network; where it's to have one output, that must be read.
+            growing: How it grows.
             room: Nodes that may be added.
-            single: Whether the network has one output, which it must read then.
 
         Returns:
             Whether it was put in.
         """
+        single = growing.wishes.single and bool(draft.nodes)
         for _ in range(_TRIES if single else 1):
-            item = self._drawn(draft, random, seen, operators or self._by_op)
+            item = self._drawn(draft, growing)
             if item is None:
                 return False
-            if draft.opset in item.opsets and _allowed(item, support, exclude, most):
-                weaver = Weaver(draft, random, support, most, ORIGIN)
+            if draft.opset in item.opsets and _allowed(item, growing):
+                weaver = Weaver(draft, growing.random, growing.support, growing.most, ORIGIN)
                 with suppress(NotAllowedError), weaver.whole():
                     _put(weaver, item, room, single)
                     return True
         return False
 
-    def _drawn(self, draft: Draft, random: Random, seen: Diversity, operators: Iterable[str]) -> Instance | None:
-        known = specifications()
-        names = sorted(op for op in operators if op in self._by_op)
+    def _drawn(self, draft: Draft, growing: Growing) -> Instance | None:
+        known, random = specifications(), growing.random
+        names = sorted(op for op in growing.wishes.operators or self._by_op if op in self._by_op)
         unknown = [op for op in names if op not in known]
         if unknown and random.random() < _UNKNOWN:
             names = unknown
         if not names:
             return None
-        some = random.choices(self._by_op[seen.rarest(names, random)], k=_LOOKED_AT)
+        some = random.choices(self._by_op[growing.seen.rarest(names, random)], k=_LOOKED_AT)
         free = {tensor.type for tensor in draft.tensors.values() if tensor.free}
         fitting = (item for item in some if any(_nearly(made, kind) for kind in item.piece.inputs for made in free))
         return next(fitting, some[0])
@@ -130,10 +115,11 @@ def _input(weaver: Weaver, item: Instance, place: int, last: Collection[str]) ->
     return source.name
 
 
-def _allowed(item: Instance, support: Support, exclude: Collection[str], most: int) -> bool:
-    types = (*item.piece.inputs, *item.piece.outputs)
-    return not item.piece.operators & set(exclude) and all(
-        made.elements <= most and support.dtypes((made.dtype,)) and support.ranks((made.rank,)) for made in types
+def _allowed(item: Instance, growing: Growing) -> bool:
+    types, support = (*item.piece.inputs, *item.piece.outputs), growing.support
+    return not item.piece.operators & set(growing.wishes.exclude) and all(
+        made.elements <= growing.most and support.dtypes((made.dtype,)) and support.ranks((made.rank,))
+        for made in types
     )
 
 
