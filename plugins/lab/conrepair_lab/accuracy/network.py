@@ -82,8 +82,6 @@ def output_name(case: Case) -> str:
 
 def exact(case: Case, inputs: Sequence[Array], dtype: str) -> Array:
     """The exact results of a case's nodes, in float64."""
-    if case.truth is not None:
-        return case.truth(*inputs)
     feeds = dict(zip(feeds_of([case], dtype), inputs, strict=True))
     found: Array = Analysis(network([case], {}, dtype)).truth(feeds)[output_name(case)]
     return found

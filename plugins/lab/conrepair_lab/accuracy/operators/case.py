@@ -26,7 +26,6 @@ class Case:
         terms: How many numbers are summed for one of the result.
         sums: Whether rounding errors are relative to what the nodes give of all magnitudes: of terms, not of sums.
         scale: Of the values and the inputs in float64: what errors are relative to, where that's something else.
-        truth: Of the inputs in float64: the values; None where ONNX's reference computes them in no time.
         opset: The first in which the nodes are what they are here.
     """
 
@@ -40,7 +39,6 @@ class Case:
     terms: int = 0
     sums: bool = False
     scale: Callable[..., Array] | None = None
-    truth: Callable[[Array], Array] | None = None
 
     @property
     def name(self) -> str:
