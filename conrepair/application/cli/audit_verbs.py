@@ -75,7 +75,7 @@ def report(parser: Parser) -> None:
     add_output(
         parser, "Write to FOLDER (default: the folder of the run, the second of two; its result.json isn't changed)."
     )
-    add_format(parser)
+    add_format(parser, "text", "json", "github")
 
 
 @VERBS.verb(

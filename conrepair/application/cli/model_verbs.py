@@ -93,6 +93,7 @@ def localize(parser: Parser) -> None:
         help=f"The converted model, a folder that `build` wrote, or outputs computed elsewhere (.npz). {_SEVERAL}",
     )
     add_options(parser, Localize)
+    add_baseline(parser)
     add_timeout(parser, "model")
     add_format(parser, "text", "json", "github")
     add_output(

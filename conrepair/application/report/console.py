@@ -12,7 +12,8 @@ from conrepair.application.report.localization.summary import print_localization
 from conrepair.application.report.repair.summary import print_repair, print_untouched
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.saved import PAGE, has_page
-from conrepair.application.report.summary import print_summary
+from conrepair.application.report.summary import held_lines, print_summary
+from conrepair.application.report.told import held_notes
 from conrepair.application.report.verdict_table import print_verdicts
 from conrepair.ground.runtime.words import printable
 
@@ -27,7 +28,9 @@ def print_result(result: AuditResult, console: Console, folder: Path | None) -> 
     """
     row = result.rows[-1] if result.rows else None
     if result.kind in {"localize", "repair"}:
-        for note in result.notes:
+        for line in held_lines(result):
+            console.print(line)
+        for note in held_notes(result)[1]:
             console.print(Text.assemble(("note: ", "dim"), note))
     if result.kind == "repair" and row is not None and (repaired := row.repaired.result) is not None:
         print_repair(repaired, console, folder, row.repaired.advice)

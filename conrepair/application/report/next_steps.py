@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -108,8 +109,8 @@ def fed(command: str, *, but: str = "") -> list[str]:
 
 def typed(word: str | Path) -> str:
     """A path as a person would type it here; a file whose name begins as options do isn't one."""
-    path, here = Path(word), Path.cwd()
-    near = str(path.relative_to(here) if path.is_relative_to(here) else word)
+    path = Path(word)
+    near = min(os.path.relpath(path), str(path), key=len) if path.is_absolute() else str(word)
     return f"./{near}" if near.startswith("-") and path.exists() else near
 
 
@@ -142,7 +143,7 @@ def _named(result: AuditResult) -> list[str]:
 
 
 def _is_end(word: str, path: str) -> bool:
-    parts = Path(word).parts
+    parts = tuple(part for part in Path(word).parts if part != "..")
     return bool(parts) and Path(path).parts[-len(parts) :] == parts
 
 
@@ -163,6 +164,8 @@ def _of_outputs(row: Row, files: Sequence[str], more: Sequence[str], *, data: bo
         return (Step(f"nothing to do: {told or 'no difference beyond rounding on these inputs'}{compared}"),)
     if random:
         return (pair_step("localize", files, "names what differs between the files", *more),)
+    if row.verdict is Verdict.FAULTY and row.localized.result is not None and row.localized.result.faults:
+        return (pair_step("repair", files, "fixes the file", *more),)
     return differing(row.verdict, files, more)
 
 

@@ -33,6 +33,18 @@ _LAST_WORDS = 5  # lines of what a tool printed
 _OF_LAYERS = {"localize", "repair"}
 
 
+_LIBRARIES, OWN = "libraries", "own library"
+RUNTIMES = {
+    "onnx": "ONNX Runtime",
+    "torch": "PyTorch",
+    "keras": "Keras",
+    "tensorflow": "TensorFlow",
+    "tflite": "TFLite",
+    "recorded": "elsewhere",
+}
+"""What runs models of a framework that's called otherwise."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a model ran.
@@ -325,6 +337,12 @@ class Row:
     def where(self) -> str:
         """The model's name with its backend: no two rows of a run have the same."""
         return f"{self.name} on {self.backend}"
+
+    @property
+    def ran_by(self) -> str:
+        """The runtime for a person: a model's own library by its name, any other backend by the name in the run."""
+        framework = "" if self.ran.artifact is None else self.ran.artifact.framework
+        return RUNTIMES.get(framework, framework or OWN) if self.backend == _LIBRARIES else self.backend
 
     @property
     def is_static(self) -> bool:

@@ -11,16 +11,19 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.application.report.backend_matrix import matrices, matrix_legend, matrix_table
-from conrepair.application.report.causes import Cause, causes_of
+from conrepair.application.report.causes import Cause, causes_of, decision_of
 from conrepair.application.report.figures import figures_of, in_a_sentence
 from conrepair.application.report.localization.advice import names_of
 from conrepair.application.report.repair.summary import advice_line, conversion_lines
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.told import (
     FEW,
+    conversion_of,
     failed,
+    held_notes,
     output_table,
     state_of_row,
+    target_rows,
     tests_of,
     without_device,
     word_of,
@@ -36,6 +39,7 @@ _TEXT_WIDTH = 160
 _SHORT = 10  # seconds of which a tenth is told
 _MATRICES_SHOWN = 3
 _CAUSES, _TARGETS = 20, 8
+_PASSES, _HELD = ("known: ", "no longer there: "), 12  # lines of a baseline
 _ROWS = 500  # that a person may read
 
 
@@ -63,6 +67,8 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
     several = len({row.backend for row in result.rows}) > 1
     shown_rows = result.rows[:_ROWS]
     told = [_cells(row, on_the_way=result.is_on_the_way(row)) for row in shown_rows]
+    if not any(row.conversion for row in shown_rows):
+        told = [cells | {"conversion": ""} for cells in told]
     columns = [
         column
         for column in _COLUMNS
@@ -88,8 +94,27 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
     )
 
 
+def held_lines(result: AuditResult) -> list[Text]:
+    """How targets stand against a baseline: what's new or worse first."""
+    held, _ = held_notes(result)
+    held.sort(key=lambda note: note.startswith(_PASSES))
+    lines = [
+        Text.assemble((word, "green" if note.startswith(_PASSES) else "bold red"), ":", words)
+        for note in held[:_HELD]
+        for word, _, words in [note.partition(":")]
+    ]
+    more = len(held) - _HELD
+    return [*lines, *([Text(f"and {more} more, in result.json", style="dim")] if more > 0 else [])]
+
+
 def _headline(result: AuditResult) -> Iterator[Text]:
-    """Of two files that were compared, what came of it in a sentence."""
+    """How targets stand against a baseline; what came of two files, or what of an audit may ship, in a sentence."""
+    yield from (lines := held_lines(result))
+    if lines:
+        yield Text("")
+    if result.kind == "audit" and len(target_rows(result)) > 1 and (told := decision_of(result)):
+        yield Text(told)
+        yield Text("")
     row = result.rows[-1] if result.kind == "compare" and result.rows else None
     if row is not None and row.verdict is not None and (told := in_a_sentence(row.comparison)):
         yield Text.assemble(_verdict(row), f". {told}")
@@ -97,7 +122,9 @@ def _headline(result: AuditResult) -> Iterator[Text]:
 
 
 def _outputs(result: AuditResult) -> list[RenderableType]:
-    """Each output in numbers, where they're few."""
+    """Each output in numbers, where they're few: of an audit they're in comparisons.csv and on its page."""
+    if result.kind == "audit":
+        return []
     head, *lines = output_table(shown := result.rows[:FEW], result) or [()]
     if not 0 < len(lines) <= FEW or len(shown) < len(result.rows):
         return []
@@ -120,10 +147,8 @@ def _matrices(result: AuditResult) -> list[RenderableType]:
     return lines
 
 
-_AS_WRITTEN = (
-    "ms of ONNX files: without ONNX Runtime's optimizations; "
-    "`conrepair execute FILE --backend onnxruntime` measures the time as deployed"
-)
+_MEASURED = "ms: for each sample, while checking, without a runtime's optimizations; not the time as deployed"
+_AS_WRITTEN = " (`conrepair execute FILE --backend onnxruntime` measures that)"
 
 
 @dataclass(frozen=True)
@@ -154,8 +179,8 @@ def _cells(row: Row, *, on_the_way: bool) -> dict[str, RenderableType]:
     figures: dict[str, RenderableType] = {column.title: measured.told(column.figures) for column in _COLUMNS}
     return figures | {
         "model": row.model,
-        "conversion": row.conversion.replace("+", " > "),
-        "run by": row.backend,
+        "conversion": conversion_of(row),
+        "run by": row.ran_by,
         "precision": row.ran.intent.text if row.ran.intent else "",
         "verdict": Text(f"{row.verdict}, on the way", style="dim") if on_the_way else _verdict(row),
     }
@@ -181,7 +206,7 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
     causes = causes_of(result) if result.kind == "audit" else ()
     grouped = {id(row) for cause in causes for target in cause.targets for row in target.rows}
     lines: list[RenderableType] = [Text(""), *_by_cause(causes)]
-    lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes[:_ROWS]]
+    lines += [Text.assemble(("note: ", "dim"), note) for note in held_notes(result)[1][:_ROWS]]
     said: set[str] = set()
     for row in result.rows[:_ROWS]:
         label = f"{row.label}: ", "bold"
@@ -189,8 +214,9 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
         lines += [Text.assemble(label, words) if isinstance(words, str) else words for words in told]
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"inputs: {about}", style="dim"))
-    if any(_is_timed_as_written(row) for row in result.rows[:_ROWS]):
-        lines.append(Text(_AS_WRITTEN, style="dim"))
+    if any(row.ran.times is not None for row in result.rows[:_ROWS]):
+        written = any(map(_is_timed_as_written, result.rows[:_ROWS]))
+        lines.append(Text(_MEASURED + _AS_WRITTEN * written, style="dim"))
     place = f". Files: {result.folder}" if files else ""
     lines.append(Text(f"{_count(result)} in {result.seconds:.{0 if result.seconds >= _SHORT else 1}f} s{place}"))
     return lines
@@ -205,9 +231,10 @@ def _by_cause(causes: Sequence[Cause]) -> Iterator[Text]:
         for target in cause.targets[:_TARGETS]:
             left = "" if target.repaired or not cause.repaired else ", not repaired"
             files = f": {', '.join(target.files)}" if target.files else ""
-            yield Text(f"   {target.name} on {', '.join(target.backends)}{left}{files}")
+            at = f" at {target.where}" if target.where else ""
+            yield Text(f"   {target.name} on {', '.join(target.backends)}{at}{left}{files}")
         if len(cause.targets) > _TARGETS:
-            yield Text(f"   and {len(cause.targets) - _TARGETS} more targets", style="dim")
+            yield Text(f"   and {counted(len(cause.targets) - _TARGETS, 'more target')}", style="dim")
         if cause.advice:
             yield Text(f"   next: {cause.advice}{f' `{cause.command}`' if cause.command else ''}")
     if len(causes) > _CAUSES:
@@ -232,7 +259,7 @@ def _of_row(row: Row, said: set[str], *, tests: bool, grouped: bool) -> Iterator
         yield from conversion_lines(row.mending)
     repaired = row.repaired
     if repaired.verdict is not None and not repaired.verdict.is_right:
-        yield f"the repaired model is {repaired.verdict} on {row.backend}: {repaired.reason}"
+        yield f"the repaired model is {repaired.verdict} on {row.ran_by}: {repaired.reason}"
     if row.problem is not None:
         if row.problem.explanation and not grouped:
             yield Text(f"  {row.problem.explanation}")

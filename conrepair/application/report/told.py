@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.application.report.figures import Figures, figures_of
@@ -13,12 +13,23 @@ from conrepair.application.report.result import AuditResult, Row
 from conrepair.diagnosis.localization.result import Localization, LocatedFault
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.processes.workers import NO_DEVICE
-from conrepair.ground.runtime.words import number, percent, quoted
+from conrepair.ground.runtime.words import number, percent, quoted, shortened
 from conrepair.verdicts.evaluate.compare import OutputComparison
 from conrepair.verdicts.evaluate.verdict import Verdict
 
+AT = " at "
+"""Between the kind of a fault and its layer."""
+GIVEN, ORIGINAL = "given file", "original"
+_NAME = 80
+_HELD = ("known: ", "new: ", "no longer there: ", "worse: ", "can't tell: ")
 OF_FILES = {"compare", "localize", "repair"}
 """Kinds of runs of files that were named, one by one."""
+
+
+def held_notes(result: AuditResult) -> tuple[list[str], list[str]]:
+    """How targets stand against a baseline, with which reports begin; and the other notes."""
+    held = [note for note in result.notes if note.startswith(_HELD)]
+    return held, [note for note in result.notes if note not in held]
 
 
 def target_rows(result: AuditResult) -> list[Row]:
@@ -45,6 +56,17 @@ def name_of(row: Row, result: AuditResult) -> str:
     if result.kind in OF_FILES and row.ran.artifact is not None:
         return Path(row.ran.artifact.path).name
     return row.label
+
+
+def called(row: Row) -> str:
+    """What a person calls a converted model of an audit: a file that was given, not converted, by its name."""
+    given = row.kind == "target" and not row.conversion and row.ran.artifact is not None
+    return Path(row.ran.artifact.path).name if given and row.ran.artifact else row.label.replace("+", " > ")
+
+
+def conversion_of(row: Row) -> str:
+    """Where a row's model comes from, as tables say it."""
+    return row.conversion.replace("+", " > ") or (GIVEN if row.kind == "target" else ORIGINAL)
 
 
 def files_of(row: Row, result: AuditResult) -> tuple[str, ...]:
@@ -125,12 +147,21 @@ class Finding:
         words: What is wrong, in a sentence.
         layers: Of the target, whole names, the guiltiest first; none where no layer can be accused.
         fault: With what was measured there; None for a rule, and where there's only a verdict.
+        origin: The original's name of the first of the layers, by which baselines call it; "" where there's none.
+        known: Why it's accepted, where a baseline lists it.
     """
 
     kind: str
     words: str
     layers: tuple[str, ...] = ()
     fault: LocatedFault | None = None
+    origin: str = ""
+    known: str = ""
+
+    @property
+    def where(self) -> str:
+        """The layer as baselines call it, with the converted model's name of it; "" where there's none."""
+        return f" at {both_names(self.layers[0], self.origin)}" if self.layers else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,9 +237,45 @@ def told_row(row: Row, result: AuditResult, known: Mapping[str, str], repaired: 
         word=word_of(row, verdict),
         reason=quoted(reason, names={} if found is None else names_of(found)),
         found=found,
-        findings=() if found is None else tuple(findings_of(found)),
+        findings=() if found is None else tuple(_marked(found, row, result)),
         figures=figures_of(row.comparison, row.ran) if repaired is None else Figures(),
     )
+
+
+def place_of(fault: LocatedFault) -> tuple[str, str]:
+    """What a baseline calls a fault by: its kind, and the original's name of the layer, which conversions share."""
+    return str(fault.kind), (fault.source_layers or fault.target_layers or (fault.target_tensor,))[0]
+
+
+def both_names(layer: str, origin: str) -> str:
+    """A layer by its name in the original model, and by that in the converted one where that's another."""
+    own = shortened(layer, _NAME)
+    first = shortened(origin, _NAME) or own
+    return first if first == own else f"{first} ({own} in the converted model)"
+
+
+def known_fault(row: Row, place: tuple[str, str]) -> str:
+    """What a known fault of a target is called in `AuditResult.known`, where another one makes the target fail."""
+    return f"{row.where}: {AT.join(place)}"
+
+
+def _marked(found: Localization, row: Row, result: AuditResult) -> list[Finding]:
+    """What is at fault: what a baseline knows behind what is new."""
+    known: dict[tuple[str, str], str] = {}
+    for fault in found.faults:
+        reason = result.known.get(row.where) or result.known.get(known_fault(row, place_of(fault)), "")
+        known |= dict.fromkeys([(str(fault.kind), layer) for layer in fault.places], reason) if reason else {}
+    marked = []
+    for finding in findings_of(found):
+        reasons = [known.get((finding.kind, layer), "") for layer in finding.layers]
+        if any(reasons) and not all(reasons):  # one rule for faults of which some are known
+            of_rule = [fault for fault in found.faults if fault.places[0] in finding.layers]
+            marked += [
+                replace(item, known=known.get((item.kind, item.layers[0]), "")) for item in map(_alone, of_rule)
+            ]
+        else:
+            marked.append(replace(finding, known=reasons[0]) if any(reasons) else finding)
+    return sorted(marked, key=lambda finding: bool(finding.known))
 
 
 def findings_of(found: Localization) -> Iterator[Finding]:
@@ -217,11 +284,17 @@ def findings_of(found: Localization) -> Iterator[Finding]:
     Args:
         found: In a target.
     """
+    origins = {layer: place_of(fault)[1] for fault in found.faults for layer in fault.places}
     for rule in found.rules:
-        yield Finding(kind=str(rule.kind), words=quoted(rule.text), layers=rule.layers)
-    for fault in found.alone:
-        words = quoted(fault.words, names=names_of_fault(fault))
-        yield Finding(kind=str(fault.kind), words=words, layers=fault.places, fault=fault)
+        origin = origins.get(rule.layers[0], "") if rule.layers else ""
+        yield Finding(kind=str(rule.kind), words=quoted(rule.text), layers=rule.layers, origin=origin)
+    yield from map(_alone, found.alone)
+
+
+def _alone(fault: LocatedFault) -> Finding:
+    words = quoted(fault.words, names=names_of_fault(fault))
+    origin = place_of(fault)[1]
+    return Finding(kind=str(fault.kind), words=words, layers=fault.places, fault=fault, origin=origin)
 
 
 # Each output of each target in numbers: the same columns on consoles, in Markdown and on pages.
@@ -242,7 +315,7 @@ def output_table(rows: Iterable[Row], result: AuditResult) -> list[tuple[str, ..
     compared = [(row, output) for row in rows if row.comparison is not None for output in row.comparison.outputs]
     own = dict.fromkeys(name for _, output in compared for name in output.metrics)
     lines = [
-        {"model": name_of(row, result), "run by": row.backend}
+        {"model": name_of(row, result), "run by": row.ran_by}
         | _figures(output, result.top_k)
         | {name: number(output.metrics[name]) if name in output.metrics else "" for name in own}
         for row, output in compared

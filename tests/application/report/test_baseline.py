@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,10 @@ def known() -> list[dict[str, Any]]:
 
 
 def notes(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    lines = capsys.readouterr().out.splitlines()
-    return [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
+    words = ("known: ", "new: ", "worse: ", "no longer there: ", "can't tell: ")
+    head = capsys.readouterr().out.split("\n\n")[0]  # which a report begins with
+    lines = head.replace("\n", " ").replace("  ", " ").strip()
+    return [line.strip() for line in re.split(rf"(?={'|'.join(words)})", lines) if line]
 
 
 def test_what_is_known_does_not_fail_and_what_is_worse_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,7 +60,7 @@ def test_what_is_known_does_not_fail_and_what_is_worse_does(capsys: pytest.Captu
     Path(FILE).write_text(json.dumps([entry]), encoding="utf-8")
     capsys.readouterr()
     assert compare("-o", "out") == 0
-    assert notes(capsys) == ["known: off.onnx on libraries is faulty (issue 7)"]
+    assert notes(capsys) == ["known: off.onnx on ONNX Runtime is faulty (issue 7)"]
     (folder,) = Path("out").iterdir()
     saved = read_result(folder)
     assert saved.exit_code == 0
@@ -66,7 +69,7 @@ def test_what_is_known_does_not_fail_and_what_is_worse_does(capsys: pytest.Captu
     assert {found["level"] for found in sarif(folder)} <= {"note"}
     save("off.onnx", 1.5)
     assert compare() == 1
-    assert any(note.startswith("worse: off.onnx on libraries: relative error: ") for note in notes(capsys))
+    assert any(note.startswith("worse: off.onnx on ONNX Runtime: relative error: ") for note in notes(capsys))
     assert compare("--update-baseline") == 0
     assert [item["where"] for item in known()] == ["issue 7"]
 
@@ -84,7 +87,7 @@ def test_what_is_gone_is_said_and_taken_out(capsys: pytest.CaptureFixture[str]) 
     capsys.readouterr()
     assert compare() == 0
     assert notes(capsys) == [
-        f"no longer there: off.onnx on libraries is equivalent; {FILE} has it: --update-baseline removes it"
+        f"no longer there: off.onnx on ONNX Runtime is equivalent; {FILE} has it: --update-baseline removes it"
     ]
     assert compare("--update-baseline") == 0
     assert known() == [other]
@@ -93,7 +96,7 @@ def test_what_is_gone_is_said_and_taken_out(capsys: pytest.CaptureFixture[str]) 
 def test_what_is_new_fails(capsys: pytest.CaptureFixture[str]) -> None:
     Path(FILE).write_text('[{"where": "elsewhere", "model": "another.onnx"}]', encoding="utf-8")
     assert compare() == 1
-    assert notes(capsys) == [f"new: off.onnx on libraries is faulty, and {FILE} doesn't list it"]
+    assert notes(capsys) == [f"new: off.onnx on ONNX Runtime is faulty, and {FILE} doesn't list it"]
 
 
 @pytest.mark.parametrize(
@@ -166,4 +169,75 @@ def test_a_fault_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     Path(FILE).write_text(json.dumps([entry | {"faults": ["graph at elsewhere"]}]), encoding="utf-8")
     capsys.readouterr()
     assert main(["run", "config.json", "-q", "--baseline", FILE]) == 1
-    assert any(note.startswith("worse: off on libraries: parameters at") for note in notes(capsys))
+    assert any(note.startswith("worse: off on ONNX Runtime: parameters at") for note in notes(capsys))
+
+
+def deep(name: str, *scaled: tuple[int, float]) -> None:
+    """A network of three layers, of whose weights a row is scaled."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, 4] x) => (float[n, 4] y)
+    { a = MatMul (x, w0)
+      b = Relu (a)
+      c = MatMul (b, w1)
+      d = Tanh (c)
+      y = MatMul (d, w2) }"""
+    model = onnx.parser.parse_model(text)
+    for place in range(3):
+        weight = np.random.default_rng(place).normal(size=(4, 4)).astype(np.float32)
+        for layer, factor in scaled:
+            weight[:, 0] *= factor if layer == place else 1
+        model.graph.initializer.append(numpy_helper.from_array(weight, f"w{place}"))
+    onnx.save(model, name)
+
+
+@pytest.mark.parametrize("verb", ["compare", "localize"])
+def test_a_new_fault_beside_a_known_one_or_instead_of_it_fails(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    deep("net.onnx")
+    deep("off.onnx", (1, 1.01))
+    files = ["net.onnx", "off.onnx", "-q", "--baseline", FILE]
+    other = {"compare": "localize", "localize": "compare"}[verb]
+    assert main([verb, *files, "--update-baseline"]) == 0
+    (entry,) = known()
+    assert (entry["model"], entry["faults"]) == ("off.onnx", ["parameters at c"])
+    assert main([other, *files]) == main([verb, *files]) == 0
+    deep("off.onnx", (1, 1.01), (2, 1.01))
+    capsys.readouterr()
+    assert main([other, *files]) == main([verb, *files, "-f", "github"]) == 1
+    lines = [line.partition(" file=") for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    assert [(level, "at y" in text, "at c" in text) for level, _, text in lines] == [
+        ("::error", True, False),
+        ("::notice", False, True),
+    ]
+    deep("off.onnx", (2, 1.01))
+    assert main([other, *files]) == main([verb, *files]) == 1
+
+
+@pytest.mark.parametrize("factor", [1.02, 1.2, 2.0])
+def test_outputs_alone_do_not_tell_a_known_fault_from_a_new_one(
+    factor: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save("off.onnx", 1.2)
+    assert compare("--update-baseline") == 0
+    (entry,) = known()
+    del entry["faults"]
+    Path(FILE).write_text(json.dumps([entry]), encoding="utf-8")
+    save("off.onnx", factor)
+    capsys.readouterr()
+    assert compare() == int(factor != 1.2)
+    (note,) = notes(capsys)
+    ways = {1.02: "can't tell: ", 1.2: "known: ", 2.0: "worse: "}
+    assert note.startswith(ways[factor])
+    assert ("outputs alone" in note) == (factor != 2.0)
+
+
+def test_a_file_has_one_name_in_all_baselines_and_faults_both() -> None:
+    assert main(["localize", "net.onnx", "off.onnx", "-q", "-o", "out"]) == 1
+    assert main(["report", "out", "--baseline", FILE, "--update-baseline"]) == 0
+    (entry,) = known()
+    assert entry["model"] == "off.onnx"
+    assert compare() == 0
+    (fault,) = entry["faults"]
+    kind, _, _ = fault.partition(" at ")
+    Path(FILE).write_text(json.dumps([entry | {"faults": [f"{kind} at y"]}]), encoding="utf-8")
+    assert main(["report", "out", "--baseline", FILE, "-f", "github"]) == 0
+    Path(FILE).write_text(json.dumps([entry | {"model": "off.onnx-1"}]), encoding="utf-8")
+    assert main(["report", "out", "--baseline", FILE]) == 0  # as it was called once

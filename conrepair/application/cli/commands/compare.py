@@ -11,7 +11,7 @@ from conrepair.application.cli.several import tell
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.pair import compare_pair, pair_of
 from conrepair.application.report.audit_folder import write_audit
-from conrepair.application.report.changes.baseline import held_against
+from conrepair.application.report.changes.baseline import held_against, wants_layers
 from conrepair.application.report.next_steps import next_steps, sentence
 from conrepair.application.verbs.options import Compare
 from conrepair.verdicts.evaluate.verdict import Verdict
@@ -19,7 +19,12 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 
 def compare(options: argparse.Namespace) -> int:
     """Compare two files by their answers."""
-    pair = pair_of(Compare.of(vars(options)), shown=options.output is not None or options.format == "json")
+    held = options.baseline is not None or options.update_baseline
+    layers = wants_layers(options.baseline, options.target, update=options.update_baseline)
+    shown = held or options.output is not None or options.format == "json"  # a baseline's figures are of all inputs
+    pair = pair_of(Compare.of(vars(options)), shown=shown)
+    if layers:
+        pair = dataclasses.replace(pair, settings=dataclasses.replace(pair.settings, when="always"))
     output = None if options.output is None else Path(options.output).absolute()
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         found = compare_pair(pair, session, folder=output)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 from conrepair.application.cli.several import each_target, tell
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.pair import localize_pair, pair_of
+from conrepair.application.report.changes.baseline import held_against
 from conrepair.application.report.folder import check_folder
 from conrepair.application.verbs.options import Localize
 from conrepair.ground.runtime.errors import UsageError
@@ -30,10 +32,13 @@ def localize(options: argparse.Namespace) -> int:
 
 def _localize(options: argparse.Namespace, session: Session) -> int:
     folder = None if options.output is None else Path(options.output).absolute()
-    pair = pair_of(Localize.of(vars(options)), shown=folder is not None or options.format == "json")
+    held = options.baseline is not None or options.update_baseline
+    pair = pair_of(Localize.of(vars(options)), shown=held or folder is not None or options.format == "json")
     if folder is not None:
         check_folder(folder, "localize", pair.inputs)
     found = localize_pair(pair, session)
+    run = held_against(found.run, options.baseline, update=options.update_baseline)
+    found = dataclasses.replace(found, run=run)
     if folder is not None:
         found.save(folder)
     tell(found.run, options.format, folder)

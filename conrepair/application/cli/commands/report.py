@@ -10,11 +10,12 @@ from pathlib import Path
 
 from rich.text import Text
 
+from conrepair.application.cli.several import tell
 from conrepair.application.report.again.run import Thresholds, judged_again, missing_of
 from conrepair.application.report.changes.baseline import held_against
-from conrepair.application.report.console import print_result
 from conrepair.application.report.encode import encode
 from conrepair.application.report.folder import check_folder, pages_of, run_output, write_folder
+from conrepair.application.report.machine.sarif import github_lines
 from conrepair.application.report.repair.files import repair_files
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.saved import DOCUMENT, read_result, result_text
@@ -50,11 +51,10 @@ def report(options: argparse.Namespace) -> int:
     runs = [judged_again(read_result(_place(Path(run))), thresholds) for run in options.runs]
     output = None if options.output is None else Path(options.output).absolute()
     photos = () if options.data is None else (Path(options.data).absolute(),)
-    as_json = options.format == "json"
     runs[-1] = held_against(runs[-1], options.baseline, update=options.update_baseline)
     if len(runs) == _MOST:
-        return _compare(runs[0], runs[1], output, as_json=as_json)
-    return _again(runs[0], output, photos, as_json=as_json)
+        return _compare(runs[0], runs[1], output, options.format)
+    return _again(runs[0], output, photos, options.format)
 
 
 def _place(named: Path) -> Path:
@@ -72,7 +72,7 @@ def _place(named: Path) -> Path:
     return inside[0] if inside else named
 
 
-def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as_json: bool) -> int:
+def _compare(before: AuditResult, after: AuditResult, output: Path | None, form: str) -> int:
     from conrepair.application.report.changes.changes import changes_between
     from conrepair.application.report.changes.console import print_changes
     from conrepair.application.report.page.page import COMPARISON, comparison_html
@@ -87,14 +87,16 @@ def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as
         place = made.parent if own is None else made
         put_text(place / COMPARISON, comparison_html(changes))
         write_json(place / "comparison.json", encode(changes.to_dict()))
-    if as_json:
+    if form == "json":
         say(json.dumps(encode(changes.to_dict()), indent=1, ensure_ascii=False))
     else:
         print_changes(changes, output_console(), folder / COMPARISON)
+    for line in github_lines(after) if form == "github" else ():
+        say(line)
     return changes.exit_code
 
 
-def _again(result: AuditResult, output: Path | None, photos: Sequence[Path], *, as_json: bool) -> int:
+def _again(result: AuditResult, output: Path | None, photos: Sequence[Path], form: str) -> int:
     missing, told = missing_of(result, photos), result.notes
     result = dataclasses.replace(result, notes=tuple(dict.fromkeys([*told, *missing])))
     if output is not None and output != result.folder:
@@ -102,13 +104,13 @@ def _again(result: AuditResult, output: Path | None, photos: Sequence[Path], *, 
         result = _written(result, output, photos)
     else:
         _rewrite(result, photos)
-    if as_json:
+    if form == "json":
         say(result_text(result))
         return result.exit_code
     console = output_console()
     for words in missing:
         console.print(Text.assemble(("missing: ", "bold"), words))
-    print_result(dataclasses.replace(result, notes=told), console, result.folder)
+    tell(dataclasses.replace(result, notes=told), form, result.folder)
     return result.exit_code
 
 

@@ -151,7 +151,7 @@ def judged_again(result: AuditResult, thresholds: Thresholds) -> AuditResult:
     for row in result.rows:
         again, why = _row(row, old, thresholds, quantized=_few_bits(row) or row.reference in few_bits)
         rows.append(again)
-        notes += [f"{row.label} on {row.backend} wasn't judged by these: {words}" for words in why]
+        notes += [f"{row.label} on {row.ran_by} wasn't judged by these: {words}" for words in why]
     pairs = tuple(comparison_again(pair, old, thresholds.tolerance(old))[0] for pair in result.pairs)
     told = ", ".join(f"{name} {value:g}" for name, value in thresholds.given.items())
     notes = [*result.notes, f"judged with {told}", *dict.fromkeys(notes)]

@@ -12,7 +12,7 @@ from typing import Any
 from conrepair.application.report.figures import Figures
 from conrepair.application.report.localization.advice import names_of_fault
 from conrepair.application.report.result import AuditResult, Row
-from conrepair.application.report.told import OF_FILES, Told, failed, target_rows, told_row
+from conrepair.application.report.told import OF_FILES, Told, failed, place_of, target_rows, told_row
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.ground.metrics.statistics import wilson_interval
 from conrepair.ground.runtime.errors import ExitCode
@@ -241,8 +241,7 @@ def _by_place(target: Told) -> Mapping[tuple[str, str], str] | None:
     found, verdict = target.found, target.verdict
     if found is None:
         return {} if verdict is not None and verdict.is_right else None
-    places = ((fault.source_layers or fault.target_layers or (fault.target_tensor,))[0] for fault in found.faults)
-    return {(str(fault.kind), place): _words(fault) for fault, place in zip(found.faults, places, strict=True)}
+    return {place_of(fault): _words(fault) for fault in found.faults}
 
 
 def _words(fault: LocatedFault) -> str:

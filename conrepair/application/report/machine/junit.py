@@ -65,12 +65,11 @@ def _case(suite: ET.Element, target: Told) -> None:
     if target.outcome is Outcome.PASSED:
         return
     first = next(iter(target.findings), target.judgement)
-    where = f" at {shortened(first.layers[0], _NAME)}" if first.layers else ""
     problem = ET.SubElement(
         case,
         _TAGS[target.outcome],
         type=first.kind,
-        message=shortened(f"{target.word}{where}: {first.words}", _MESSAGE),
+        message=shortened(f"{target.word}{first.where}: {first.words}", _MESSAGE),
     )
     problem.text = "\n".join(map(_line, _details(target)))
 
@@ -79,7 +78,8 @@ def _details(target: Told) -> list[str]:
     """All that is known: the reason, each fault with its layers, what a tool said last."""
     lines = target.reason.splitlines()
     for finding in target.findings:
-        lines.append(f"{finding.kind}: {finding.words}")
+        known = f" (known: {finding.known})" if finding.known else ""
+        lines.append(f"{finding.kind}{known}: {finding.words}")
         lines += [f"  at {layer}" for layer in finding.layers[:_LAYERS]]
         if len(finding.layers) > _LAYERS:
             lines.append(f"  and {len(finding.layers) - _LAYERS} more layers")

@@ -8,9 +8,18 @@ from collections.abc import Sequence
 from conrepair.application.report.causes import Cause, causes_of
 from conrepair.application.report.page.overview import overview
 from conrepair.application.report.result import AuditResult
-from conrepair.application.report.told import FEW, Finding, Outcome, Told, output_table, target_rows, told_of
+from conrepair.application.report.told import (
+    FEW,
+    Finding,
+    Outcome,
+    Told,
+    held_notes,
+    output_table,
+    target_rows,
+    told_of,
+)
 from conrepair.application.report.verdict_table import markdown_table
-from conrepair.ground.runtime.words import printable, shortened
+from conrepair.ground.runtime.words import counted, printable, shortened
 
 MOST = 65_536
 """Letters that GitHub takes of a comment."""
@@ -34,6 +43,7 @@ def summary_markdown(result: AuditResult) -> str:
     told, causes = overview(result), causes_of(result) if len(target_rows(result)) > 1 else ()
     targets = sorted(told_of(result), key=lambda target: _ORDER.index(target.outcome))
     parts = [f"### {_MARKS[told.state]} conrepair {result.kind}: {_text(told.word)}", "", _text(told.sentence), ""]
+    parts += [part for note in held_notes(result)[0][:_TARGETS] for part in (_text(shortened(note, _WORDS)), "")]
     ends = [f"**next:** {_text(words)} {_code(command, _COMMAND)}".rstrip() + "\n" for words, command in told.next]
     if told.repairs:
         ends[:0] = [f"**repair:** {_text(item.words)}; before: {_text(item.before)}; now: {_text(item.after)}\n"
@@ -74,7 +84,7 @@ def _fitting(lines: Sequence[str], room: int) -> tuple[list[str], int]:
 
 def _cells(target: Told) -> list[str]:
     word = f"{target.word}, repaired" if target.row.repaired.is_right else target.word
-    cells = [_code(target.name, _NAME), _code(target.row.backend, _NAME), _text(word)]
+    cells = [_code(target.name, _NAME), _code(target.row.ran_by, _NAME), _text(word)]
     return [*cells, *map(target.figures.told, _FIGURES)]
 
 
@@ -92,9 +102,10 @@ def _of_cause(cause: Cause) -> str:
         files = ", ".join(_code(name, _NAME) for name in target.files)
         ran = ", ".join(_code(name, _NAME) for name in target.backends)
         left = ", not repaired" if cause.repaired and not target.repaired else ""
-        lines.append(f"  - {_code(target.name, _NAME)} on {ran}{left}{f': {files}' if files else ''}")
+        at = f" at {_code(target.where, 2 * _NAME)}" if target.where else ""
+        lines.append(f"  - {_code(target.name, _NAME)} on {ran}{at}{left}{f': {files}' if files else ''}")
     more = len(cause.targets) - _TARGETS
-    lines += [f"  - and {more} more targets"] if more > 0 else []
+    lines += [f"  - and {counted(more, 'more target')}"] if more > 0 else []
     lines += [f"  - next: {_text(cause.advice)}"] if cause.advice else []
     return "\n".join(lines)
 

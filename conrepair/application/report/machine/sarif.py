@@ -19,6 +19,7 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _NAME, _MESSAGE = 80, 1000
+_LINES = {"error": "error", "warning": "warning", "note": "notice"}
 _MEASURED = ("introduced_error", "full_run_error", "noise_floor", "confidence")
 _RULES = {
     Kind.PREPROCESSING: "The inputs are preprocessed differently than for the original model.",
@@ -68,20 +69,22 @@ def sarif_text(result: AuditResult) -> str:
 def github_lines(result: AuditResult) -> list[str]:
     """What failed as GitHub's workflow commands: `::error file=...`, `::warning` where it can't be told.
 
+    Of a target that fails for something new, what is known is a `::notice`.
+
     Args:
         result: Of any verb, or of an audit.
     """
     lines = []
     for target in told_of(result):
-        found = [(item["level"], item["ruleId"], item["message"]) for item in _results(target)]
+        shown = () if target.outcome is Outcome.PASSED else _results(target)
+        found = [(_LINES[item["level"]], item["ruleId"], item["message"]) for item in shown]
         if target.outcome is Outcome.ERROR:
             found = [("error", target.word, _unseen(target)["message"])]
         model = target.row.ran.artifact
         file = target.name if model is None else os.path.relpath(model.path)
         for level, kind, message in found:
-            if level != "note":
-                told = f"file={_escaped(file, ':,')},title={_escaped(f'conrepair: {kind}', ':,')}"
-                lines.append(f"::{level} {told}::{_escaped(message['text'])}")
+            told = f"file={_escaped(file, ':,')},title={_escaped(f'conrepair: {kind}', ':,')}"
+            lines.append(f"::{level} {told}::{_escaped(message['text'])}")
     return lines
 
 
@@ -94,13 +97,13 @@ def _results(target: Told) -> Iterator[dict[str, Any]]:
         undecided = target.word == Verdict.UNDECIDED
         level = "note" if target.outcome is Outcome.PASSED else "warning" if undecided else "error"
         for finding in target.accused:
-            yield _result(finding, target, level)
+            yield _result(finding, target, "note" if finding.known else level)
 
 
 def _result(finding: Finding, target: Told, level: str) -> dict[str, Any]:
-    fault, where = finding.fault, f" at {shortened(finding.layers[0], _NAME)}" if finding.layers else ""
+    fault, known = finding.fault, f" (known: {finding.known})" if finding.known else ""
     more = f" and {len(finding.layers) - 1} other layers" if len(finding.layers) > 1 else ""
-    words = f"{target.name} on {target.row.backend}: {finding.kind}{where}{more}: {finding.words}"
+    words = f"{target.name} on {target.row.ran_by}: {finding.kind}{finding.where}{more}{known}: {finding.words}"
     location: dict[str, Any] = {}
     if target.row.ran.artifact is not None:
         # Code scanning wants a line of each result; a model's file has none.
@@ -125,7 +128,7 @@ def _result(finding: Finding, target: Told, level: str) -> dict[str, Any]:
 def _unseen(target: Told) -> dict[str, Any]:
     """A target that couldn't be looked at."""
     level = "error" if target.outcome is Outcome.ERROR else "note"
-    words = f"{target.name} on {target.row.backend}: {target.word}: {target.reason}"
+    words = f"{target.name} on {target.row.ran_by}: {target.word}: {target.reason}"
     return {"level": level, "message": {"text": shortened(words, _MESSAGE)}}
 
 

@@ -86,7 +86,7 @@ def test_lines_for_github_name_the_file_from_here(tmp_path: Path, monkeypatch: p
     run = conrepair.localize("source.onnx", "a,b%.onnx", in_process=True).run
     (line,) = github_lines(run)
     assert line.startswith(
-        "::error file=a%2Cb%25.onnx,title=conrepair%3A hyperparameters::a,b%25.onnx on libraries: "
+        "::error file=a%2Cb%25.onnx,title=conrepair%3A hyperparameters::a,b%25.onnx on ONNX Runtime: "
     )
     assert len(line.splitlines()) == 1
     for letters in ("\n::error::", "\r", "%0A"):
@@ -130,7 +130,10 @@ def test_a_test_case_for_each_target_and_place() -> None:
     failure = found["wrong"].find("failure")
     assert failure is not None
     assert failure.get("type") == "hyperparameters"
-    assert "faulty at layer_1: pads [0, 0, 1, 1] in the converted model" in failure.get("message", "")
+    assert (
+        "faulty at block/1/conv (layer_1 in the converted model): pads [0, 0, 1, 1] in the converted model"
+        in failure.get("message", "")
+    )
     assert "at layer_1" in str(failure.text)
     error = found["refused"].find("error")
     assert error is not None
@@ -168,7 +171,7 @@ def test_the_comment_has_verdict_table_faults_and_what_to_do(tmp_path: Path) -> 
     text = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
     assert text == summary_markdown(run)
     assert text.startswith("### ❌ conrepair localize: faulty\n\nDon't ship target.onnx&#58; ")
-    assert "| <code>target.onnx</code> | <code>libraries</code> | faulty | " in text
+    assert "| <code>target.onnx</code> | <code>ONNX Runtime</code> | faulty | " in text
     assert "**hyperparameters** at <code>conv</code>: &#96;conv&#96; has pads" in text
     assert "<code>conrepair repair /" in text
     (told,) = sarif(sarif_text(run))["results"]
@@ -231,8 +234,9 @@ def test_the_comment_of_an_audit_tells_causes_with_the_files_of_repairs() -> Non
     rows[1] = dataclasses.replace(rows[1], repaired=RepairedTarget(verdict=Verdict.EQUIVALENT))
     text = summary_markdown(told_runs.audit(*rows))
     assert "**What is wrong, by cause:**\n\n- **3 targets, repaired in 1**: pads" in text
-    assert "  - <code>net0/torch-onnx</code> on <code>libraries</code>, not repaired\n" in text
-    assert "  - <code>net1/torch-onnx</code> on <code>libraries</code>\n" in text
+    where = "on <code>own library</code> at <code>block/1/conv (layer&#95;1 in the converted model)</code>"
+    assert f"  - <code>net0/torch-onnx</code> {where}, not repaired\n" in text
+    assert f"  - <code>net1/torch-onnx</code> {where}\n" in text
     assert "At fault" not in text
 
 
