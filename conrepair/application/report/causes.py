@@ -5,19 +5,31 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from conrepair.application.report.localization.advice import about_step, fault_advice, names_of_fault
+from conrepair.application.report.next_steps import typed
 from conrepair.application.report.repair.summary import why_left
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.row_paths import RowFolders
-from conrepair.application.report.told import failed, files_of, is_wrong, target_rows, word_of
+from conrepair.application.report.told import (
+    both_names,
+    called,
+    failed,
+    files_of,
+    is_mended,
+    is_wrong,
+    place_of,
+    target_rows,
+    word_of,
+)
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.diagnosis.repairs.outcomes import PATCH
 from conrepair.formats.models.identity import model_files
-from conrepair.ground.runtime.words import quoted
+from conrepair.ground.runtime.words import counted, quoted
+from conrepair.verdicts.evaluate.verdict import Verdict
 
 _NAMES = re.compile(r"\s*`[^`]*`")
 _VALUES = re.compile(r"\[[^\]]*\]|(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
@@ -25,6 +37,7 @@ _ENDS = re.compile(r"(?<=[^.\d])\. |; |: relative error")
 _UNSEEN = (
     "Layers weren't compared: switch `localize` of `stages` on in the configuration, or run `conrepair localize`."
 )
+_TOLD = 3  # targets with their faults in a sentence
 _UP = "The repair's time was up before its search ended: give it more (`seconds` of `repair` in the configuration)."
 _OPTIMIZED = (
     "No converter did this: {backend} runs the original file. `conrepair trace FILE` finds which optimization does."
@@ -56,6 +69,7 @@ class CauseTarget:
         rows: Of the run, wherever it ran and wasn't right; what was localized first.
         layers: At fault there, as the target calls them.
         words: What is wrong there, with the names of its layers.
+        where: The first of these layers, by its name in the original model, too; "" where none is known.
         repaired: Whether what a repair wrote is right wherever the target ran.
         files: That the repair wrote, as paths in the run's folder.
     """
@@ -63,18 +77,19 @@ class CauseTarget:
     rows: tuple[Row, ...]
     layers: tuple[str, ...]
     words: str
+    where: str
     repaired: bool
     files: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """Model and conversion."""
-        return self.rows[0].label.replace("+", " > ")
+        return called(self.rows[0])
 
     @property
     def backends(self) -> tuple[str, ...]:
         """Where it ran and wasn't right."""
-        return tuple(row.backend for row in self.rows)
+        return tuple(row.ran_by for row in self.rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +128,9 @@ class Cause:
     def counted(self) -> str:
         """How many targets, and in how many it's repaired."""
         count = len(self.targets)
+        targets = counted(count, "target")
         if self.state == "right":
-            return "1 target, repaired" if count == 1 else f"{count} targets, all repaired"
-        targets = "1 target" if count == 1 else f"{count} targets"
+            return f"{targets}, {'' if count == 1 else 'all '}repaired"
         return f"{targets}, repaired in {self.repaired}" if self.repaired else targets
 
 
@@ -152,6 +167,64 @@ def causes_of(result: AuditResult) -> tuple[Cause, ...]:
     folders = RowFolders(result.rows)
     causes = [_made(key, list(found.values()), result, folders) for key, found in groups.items()]
     return tuple(sorted(causes, key=lambda cause: (cause.state == "right", -len(cause.targets))))
+
+
+def decision_of(result: AuditResult) -> str:
+    """What of an audit may ship and what not, and why, in a sentence; "" where nothing was compared.
+
+    Args:
+        result: Of an audit.
+    """
+    rows = [row for row in target_rows(result) if not result.is_on_the_way(row)]
+    judged = [row for row in rows if row.verdict is not None]
+    accepted = [row for row in judged if row.where in result.known]
+    judged = [row for row in judged if row not in accepted]
+    wrong = [row for row in judged if is_wrong(row) and not row.repaired.is_right]
+    mended, stops = list(filter(is_mended, judged)), list(filter(failed, rows))
+    right = _names(row for row in judged if row not in wrong and row not in mended)
+    sure = [row for row in wrong if row.verdict is not Verdict.UNDECIDED]
+    parts = []
+    if right:
+        parts.append(f"ship {'this one' if len(right) == 1 else f'these {len(right)}'}: {_some(right)}")
+    if mended:
+        parts.append(f"ship the repaired files of {_some(_names(mended))}")
+    if accepted:
+        parts.append(f"known, and accepted as they are: {_some(_names(accepted))}")
+    if sure:
+        parts.append(f"don't ship {_some(_reasons(sure, causes_of(result)), most=_TOLD)}")
+    if doubtful := _names(row for row in wrong if row not in sure):
+        parts.append(f"can't tell whether {_some(doubtful)} {'is' if len(doubtful) == 1 else 'are'} right")
+    if stops:
+        parts.append(f"couldn't check {_some(_names(stops))}")
+    sentence = "; ".join(parts)
+    return sentence and f"{sentence[0].upper()}{sentence[1:].rstrip('.')}."
+
+
+def _names(rows: Iterable[Row]) -> list[str]:
+    """Each once, with where it ran if that isn't its own library."""
+    told = (called(row) + (f" on {row.backend}" if row.backend == row.ran_by else "") for row in rows)
+    return list(dict.fromkeys(told))
+
+
+def _some(names: Sequence[str], *, most: int = 8) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _reasons(rows: Sequence[Row], causes: Sequence[Cause]) -> list[str]:
+    """Each of these targets once, with what is wrong with it: those of one cause together."""
+    left, told = _names(rows), list[str]()
+    for cause in causes:
+        found = [target for target in cause.targets if any(row in rows for row in target.rows)]
+        names = [name for target in found for name in _names(target.rows) if name in left]
+        if not names:
+            continue
+        left = [name for name in left if name not in names]
+        first, alone = found[0], len(found) == 1
+        words = first.words.removeprefix(f"`{first.layers[0]}`: " if first.layers else "") if alone else cause.words
+        at = f"layer {first.where}: " if alone and first.where else ""
+        told.append(f"{_some(names)} ({at}{words.rstrip('.')})")
+    return told + left
 
 
 def step_of(row: Row) -> str:
@@ -263,6 +336,7 @@ def _of_target(group: _Group, folders: RowFolders) -> CauseTarget:
         rows=tuple(group.rows),
         layers=tuple(dict.fromkeys(name for fault in group.faults for name in fault.places[:1])),
         words=f"{first}, and {len(told) - 1} more like it" if len(told) > 1 else first,
+        where=both_names(group.faults[0].places[0], place_of(group.faults[0])[1]) if group.faults else "",
         repaired=all(row.repaired.is_right for row in group.rows),
         files=tuple(dict.fromkeys(files)),
     )
@@ -275,7 +349,11 @@ def _command(row: Row, result: AuditResult) -> str:
     if tried or not files or files[0] == files[1] or row.ran.build is not None:
         return ""
     verb = "repair" if _faults(row) else "localize"
-    return "" if row.localized.result is not None and not _faults(row) else shlex.join(["conrepair", verb, *files])
+    return (
+        ""
+        if row.localized.result is not None and not _faults(row)
+        else shlex.join(["conrepair", verb, *map(typed, files)])
+    )
 
 
 def _advice(row: Row, faults: Sequence[LocatedFault], result: AuditResult) -> str:

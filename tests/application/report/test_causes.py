@@ -129,7 +129,7 @@ def test_a_file_is_one_target_wherever_it_ran_and_repaired_where_it_is_so_everyw
     row = target("net", dropped(1), mended=True)
     beside = dataclasses.replace(target("net", mended=True), backend="onnxruntime")
     (cause,) = causes([row, beside])
-    assert [item.backends for item in cause.targets] == [("libraries", "onnxruntime")]
+    assert [item.backends for item in cause.targets] == [("own library", "onnxruntime")]
     assert cause.counted == "1 target, repaired"
     left = dataclasses.replace(beside, repaired=RepairedTarget())
     (cause,) = causes([row, left])
@@ -197,7 +197,8 @@ def test_the_console_tells_a_cause_once_and_repeats_none_of_it_in_its_rows() -> 
     run = dataclasses.replace(localizations.run_of(localizations.made(1), ABOUT), kind="audit", rows=tuple(rows))
     text = summary_text(run)
     assert f"1. 3 targets, repaired in 1: exporter: {DROPPED} (hyperparameters)\n" in text
-    assert "   a/exporter > importer on libraries\n   b/exporter > importer on libraries, not repaired\n" in text
-    assert text.count("divisor_override") == 1
+    where = "exporter > importer on own library at block/1/conv (layer_1 in the converted model)"
+    assert f"   a/{where}\n   b/{where}, not repaired\n" in text
+    assert text.count("divisor_override") == 2, "in the first sentence, and by its cause"
     assert "relative error 0.5" not in text, "the table has it"
     assert "   next: To prevent it, look at what writes" in text

@@ -9,7 +9,15 @@ from conrepair.application.report.causes import step_of
 from conrepair.application.report.figures import figures_of
 from conrepair.application.report.page.rendering import section_of
 from conrepair.application.report.result import AuditResult, Row
-from conrepair.application.report.told import is_mended, is_target, state_of_row, word_of
+from conrepair.application.report.told import (
+    GIVEN,
+    ORIGINAL,
+    conversion_of,
+    is_mended,
+    is_target,
+    state_of_row,
+    word_of,
+)
 from conrepair.ground.runtime.words import percent
 
 _CELLS = 100_000
@@ -67,7 +75,7 @@ class PageMatrix:
     @property
     def converts(self) -> bool:
         """Whether anything was converted, so that there's a column for it."""
-        return any(conversion for _, conversion, _ in self.lines)
+        return any(conversion not in {GIVEN, ORIGINAL} for _, conversion, _ in self.lines)
 
 
 def cell_of(row: Row, result: AuditResult) -> PageCell:
@@ -92,9 +100,10 @@ def _facts(row: Row, *, mended: bool) -> tuple[str, ...]:
     error = "" if measured.error is None else f"error {percent(measured.error)}"
     differs = ", ".join(filter(None, (error, measured.told("{answers} predictions differ"))))
     told = [
+        f"in {row.ran_by}" if row.ran_by != row.backend else "",
         f"before: {differs}" if mended and differs else differs,
         measured.told("{accuracy} right"),
-        measured.told("{milliseconds} ms"),
+        measured.told("{milliseconds} ms per sample"),
         f"brought in by {step}" if step else "",
     ]
     return tuple(filter(None, told))
@@ -111,14 +120,17 @@ def matrix_of(result: AuditResult) -> PageMatrix | None:
     if len(result.rows) <= 2:
         return None
     shown = {(row.model, row.conversion, row.backend): cell_of(row, result) for row in result.rows}
-    says = {backend for (_, _, backend), cell in shown.items() if cell.anchor or cell.facts}
+    says = {row.backend for row in result.rows if is_target(row) or row.ran.run is not None}
     backends = tuple(backend for backend in dict.fromkeys(row.backend for row in result.rows) if backend in says)
-    names = dict.fromkeys((row.model, row.conversion) for row in result.rows)
+    names = {(row.model, row.conversion): conversion_of(row) for row in result.rows}
     if len(backends) * len(names) > _CELLS:
         return None
     counts = Counter((cell.rank, cell.word, cell.state) for cell in shown.values())
     return PageMatrix(
         backends=backends,
-        lines=tuple((*name, tuple(shown.get((*name, backend)) for backend in backends)) for name in names),
+        lines=tuple(
+            (name[0], words, tuple(shown.get((*name, backend)) for backend in backends))
+            for name, words in names.items()
+        ),
         verdicts=tuple((word, state, count) for (_, word, state), count in sorted(counts.items(), reverse=True)),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conrepair.application.report.causes import causes_of
+from conrepair.application.report.causes import causes_of, decision_of
 from conrepair.application.report.figures import figures_of, in_a_sentence
 from conrepair.application.report.localization.advice import about_step, names_of, seen
 from conrepair.application.report.next_steps import next_steps
@@ -27,7 +27,7 @@ from conrepair.application.report.told import (
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.diagnosis.repairs.outcomes import RECIPE
 from conrepair.diagnosis.repairs.result import RepairResult
-from conrepair.ground.runtime.words import percent, quoted, shortened
+from conrepair.ground.runtime.words import counted, percent, quoted, shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 _LAYERS, _NAME = 8, 60
@@ -261,12 +261,7 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     if wrong or errors:
         hard = len(wrong) > len(doubtful)
         state, word = ("wrong", "faulty") if hard else ("warning", "undecided") if doubtful else ("unknown", "errors")
-        sure = len(wrong) - len(doubtful)
-        bad = [f"{sure} of {len(judged)} results are wrong"] if sure else []
-        bad += [f"{len(doubtful)} of {len(judged)} results can't be told right from wrong"] if doubtful else []
-        bad += [f"{len(errors)} models couldn't be run"] if errors else []
-        left = f"; {len(mended)} more are right after a repair" if mended else ""
-        sentence = f"Don't ship as it is: {', and '.join(bad)}{left}."
+        sentence = decision_of(result)
     elif not judged:
         state, word, sentence = "unknown", "not compared", "Nothing was compared."
     elif mended:
@@ -304,9 +299,13 @@ def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int,
             "results are right" + f", {mended} of them after a repair" * bool(mended),
             verdicts,
         ),
-        (str(len(causes) or ""), "causes" if len(causes) > 1 else "cause", f"of what is wrong in {files} targets"),
+        (
+            str(len(causes) or ""),
+            "causes" if len(causes) > 1 else "cause",
+            f"of what is wrong in {counted(files, 'target')}",
+        ),
         (str(errors or ""), "without a verdict", "see the errors below"),
         (str(sum(map(without_device, rows)) or ""), "without a device", "not looked at"),
-        (f"{result.seconds:.0f} s", "took the audit", f"{len(result.rows)} rows"),
+        (f"{result.seconds:.0f} s", "took the audit", counted(len(result.rows), "row")),
     )
     return _known(told)

@@ -126,7 +126,7 @@ def _section(
 def _title(row: Row, result: AuditResult) -> str:
     name = name_of(row, result).replace("+", " > ")
     alone = result.kind in OF_FILES and len(target_rows(result)) == 1
-    return f"{name}: outputs, layers, inputs" if alone else f"{name} on {row.backend}"
+    return f"{name}: outputs, layers, inputs" if alone else f"{name} on {row.ran_by}"
 
 
 def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:

@@ -110,7 +110,7 @@ def test_times_and_where_it_comes_from(tmp_path: Path) -> None:
     run = dataclasses.replace(run, command="conrepair localize a b")
     head, source, target = rows_of(page_html(run), "Times")
     assert head[2:] == ["batches", "5 %", "median", "95 %", "to the original's", "significant"]
-    assert source[:3] == ["source.onnx", "libraries", source[2]]
+    assert source[:3] == ["source.onnx", "ONNX Runtime", source[2]]
     assert int(source[2]) > 5
     assert float(source[3]) <= float(source[4]) <= float(source[5])
     assert source[6:] == ["", ""]
