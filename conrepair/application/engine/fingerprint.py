@@ -38,6 +38,7 @@ _LIBRARIES = (
     "torch",
     "torchvision",
 )
+_DIAGNOSES, _NAMES_FAULTS = "diagnoses", "diagnosis/localization/faces/diagnose.py"  # a group, and what asks it
 _ALL = "conrepair.application.engine.job_table"  # names every job
 _NAMED = re.compile(rb"conrepair((?:\.(?:\w|\{[\w.]+\})+)+)")  # begins with letters, which are looked for fast
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:\n(?:[ ].*\n|\n)*", re.MULTILINE)  # it never runs
@@ -63,20 +64,21 @@ def code_fingerprint(kind: str = "") -> str:
     Args:
         kind: Of job; it depends on what its module imports, and what that imports. "": all of them.
     """
-    code = hash_of(job_code(Path(conrepair.__file__).parent, kind))
-    return hashlib.sha256(f"{code} {sorted(library_versions().items())}".encode()).hexdigest()
+    code = job_code(Path(conrepair.__file__).parent, kind)
+    others = plugin_code(_DIAGNOSES) if _NAMES_FAULTS in code else ""
+    return hashlib.sha256(f"{hash_of(code)} {sorted(library_versions().items())}{others}".encode()).hexdigest()
 
 
 def plugin_code(words: str) -> str:
     """Hash of the plug-ins that a job names: their code, and the versions of what they require.
 
     Args:
-        words: What a job is, needs, and is told, as JSON.
+        words: What a job is, needs, and is told, as JSON; or a group, for all that are in it.
 
     Returns:
         "" where there's none.
     """
-    wanted = [item for item in plugins() if f'"{item.name}"' in words]
+    wanted = [item for item in plugins() if f'"{item.name}"' in words or item.group == words]
     found = {(re.split("[.:]", item.value)[0], item.package) for item in wanted}
     return hash_of({module: _plugin(module, package).encode() for module, package in found}) if found else ""
 
