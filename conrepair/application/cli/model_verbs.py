@@ -61,21 +61,17 @@ def compare(parser: Parser) -> None:
 
 
 @VERBS.verb(
-    "ORIGINAL CONVERTED [CONVERTED ...] [OPTIONS]",
+    "ORIGINAL CONVERTED [CONVERTED ...] [OPTIONS]\n       conrepair localize MODEL --backend NAME [OPTIONS]",
     keeps=False,
     files=("source", "between", "targets"),
     examples=[
         ("conrepair localize model.onnx model.tflite", "print the faulty layers"),
-        ("conrepair localize model.onnx model.tflite model-int8.tflite", "for two conversions of one model"),
         ("conrepair localize model.onnx model.tflite -o findings", "and keep a page of it, with all measurements"),
-        (
-            "conrepair localize model.onnx model.tflite --data photos/ --recipe raw --samples 500 --suspicious",
-            "on photos, and rank layers by samples whose prediction changed",
-        ),
         (
             "conrepair localize model.keras model.tflite --intermediate model.onnx",
             "for a conversion in two steps, name the step, too",
         ),
+        ("conrepair localize model.onnx --backend onnxruntime", "what a runtime computes wrongly"),
     ],
 )
 def localize(parser: Parser) -> None:
@@ -89,8 +85,8 @@ def localize(parser: Parser) -> None:
     parser["models"].add_argument(
         "targets",
         metavar="CONVERTED",
-        nargs="+",
-        help=f"The converted model, a folder that `build` wrote, or outputs computed elsewhere (.npz). {_SEVERAL}",
+        nargs="*",
+        help="The converted model, or several; a folder that `build` wrote, or outputs computed elsewhere (.npz).",
     )
     add_options(parser, Localize)
     add_baseline(parser)
@@ -222,6 +218,10 @@ def inputs(parser: Parser) -> None:
     examples=[
         ("conrepair execute model.onnx", "shapes and ranges of the outputs on 8 random inputs"),
         ("conrepair execute model.onnx --backend tvm --opt O3 -o outputs", "compiled, outputs kept as .npy"),
+        (
+            "conrepair execute model.onnx --backend all -o everywhere",
+            "which runtimes compute what it says, on a page",
+        ),
         ("conrepair execute model.onnx --backend onnxruntime --option device=cuda", "on a GPU"),
         ("conrepair execute model.onnx --backend tvm --device rpc://127.0.0.1:9090/pi4", "on a board, timed there"),
     ],

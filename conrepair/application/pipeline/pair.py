@@ -129,6 +129,13 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         subjects[0].backends = (LIBRARIES, named_choice("tvm", {"label": "build", "built": str(build)}, build.parent))
     elif recipe is not None and target_recipe is not None:
         subjects[-1].recipe = target_recipe
+    if isinstance(options, Localize) and options.backend != LIBRARIES.name:
+        if build is not None:
+            raise UsageError("a build runs on TVM already: leave out --backend.")
+        from conrepair.application.pipeline.single import backend_of  # with what runs one model
+
+        subjects = subjects[:1] if paths[1:] == paths[:1] else subjects
+        subjects[-1].backends = (LIBRARIES, backend_of(options))
     return Request(
         paths=tuple(paths),
         data=data,

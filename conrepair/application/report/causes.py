@@ -260,7 +260,7 @@ def _faults(row: Row) -> Sequence[LocatedFault]:
 def _target(row: Row) -> _Target:
     """What a row's fault is in: a file, whatever that ran on, or a build."""
     steps = row.localized.steps
-    built = bool(steps) and steps[row.localized.explaining].name == "build"
+    built = bool(steps) and steps[row.localized.explaining].is_a_backends
     return row.model, row.conversion, row.backend if built or (not steps and row.ran.build is not None) else ""
 
 
@@ -272,7 +272,7 @@ def _rules(fault: LocatedFault, row: Row) -> list[_Key]:
 
 def _step(fault: LocatedFault, row: Row) -> str:
     """The converter without its options, or the compiler."""
-    if row.localized.steps[row.localized.explaining].name == "build":
+    if row.localized.steps[row.localized.explaining].is_a_backends:
         return row.backend if row.place is None else row.place.library
     return fault.step.partition(",")[0]
 
@@ -346,7 +346,8 @@ def _command(row: Row, result: AuditResult) -> str:
     """What names the layers of a target, or repairs it, where that wasn't tried and its files can be given."""
     files, done = files_of(row, result), row.repaired
     tried = any((row.problem, row.localized.problem, done.result, done.problem))
-    if tried or not files or files[0] == files[1] or row.ran.build is not None:
+    by_backend = row.ran.build is not None or any(step.compared.backend for step in row.localized.steps)
+    if tried or not files or files[0] == files[1] or by_backend:
         return ""
     verb = "repair" if _faults(row) else "localize"
     return (

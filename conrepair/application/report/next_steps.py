@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.application.report.localization.advice import about_step, verdict_advice
+from conrepair.application.report.localization.advice import about_step, fault_advice, verdict_advice
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.told import OF_FILES, files_of, target_rows
 from conrepair.diagnosis.repairs.outcomes import RECIPE
@@ -184,9 +184,13 @@ def _tolerated(row: Row) -> str:
 
 def _of_layers(row: Row, result: AuditResult, files: Sequence[str], more: Sequence[str]) -> tuple[Step, ...]:
     found = row.localized.result
-    if found is not None and found.faults:
-        return (pair_step("repair", files, "fixes the file", *more),)
-    return () if found is None else (Step(verdict_advice(found, about_step(row, result, row.localized.explaining))),)
+    if found is None:
+        return ()
+    about = about_step(row, result, row.localized.explaining)
+    if found.faults:
+        by_backend = Step(fault_advice(found.faults[0], about))
+        return (by_backend if about.backend else pair_step("repair", files, "fixes the file", *more),)
+    return (Step(verdict_advice(found, about)),)
 
 
 def _after_repair(row: Row, result: AuditResult, files: Sequence[str]) -> tuple[Step, ...]:
@@ -213,7 +217,11 @@ def _of_target(row: Row, result: AuditResult) -> tuple[Step, ...]:
     if row.verdict is None or not files:
         return ()
     if (found := row.localized.result) is not None and found.faults:
-        return (pair_step("repair", files, f"fixes {row.label}"),)
+        about = about_step(row, result, row.localized.explaining)
+        by_backend = Step(fault_advice(found.faults[0], about))
+        return (by_backend if about.backend else pair_step("repair", files, f"fixes {row.label}"),)
+    if files[0] == files[1]:
+        return ()
     return (pair_step("localize", files, f"names the faulty layers of {row.label}"),)
 
 

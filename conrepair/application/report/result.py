@@ -25,6 +25,9 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 
 RunKind = Literal["audit", "compare", "convert", "execute", "localize", "repair"]
 
+NOT_TAKEN = "format"
+"""Kind of problem: a backend doesn't take a model, and nobody asked for it by name."""
+
 OF_THE_MODEL = frozenset({"exception", "refused", "crash", "timeout", "memory"})
 """How jobs fail by what they're given; all other kinds (`Failure.kind`) are the machine's: what it lacks, or lost."""
 
@@ -131,15 +134,17 @@ class Compared:
 
     Attributes:
         source: The model that is right.
-        target: The model in question; where that's a build, what was compiled.
+        target: The model in question; where that's a build, what was compiled; where a backend is, what it ran.
         build: Folder of what was compiled of the target, where that was compared; "" where the target itself was.
         build_sha256: Of that folder.
+        backend: That ran the target, where what it computes was compared; "" where the file was.
     """
 
     source: Model
     target: Model
     build: str = ""
     build_sha256: str = ""
+    backend: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,12 @@ class LocalizedStep:
     @property
     def name(self) -> str:
         """Of the step: a conversion (of as many converters as there are), or a build."""
-        return "build" if self.compared.build else "conversion"
+        return "build" if self.compared.build else self.compared.backend or "conversion"
+
+    @property
+    def is_a_backends(self) -> bool:
+        """Whether that was a build, or what a backend computes, and no file."""
+        return bool(self.compared.build or self.compared.backend)
 
 
 @dataclass(frozen=True, kw_only=True)

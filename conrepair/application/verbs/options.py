@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
     _Recipe = str | Path | Mapping[str, Any] | Recipe | None
 
-_BACKENDS = Names("backends", ("libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"))
+EVERYWHERE = "all"
+"""The backends that there are."""
+
+_BACKENDS = Names("backends", ("libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm", EVERYWHERE))
 
 _PREPARED = Value(arguments.recipe, metavar="RECIPE")
 _OPERATORS = Value(arguments.NAMES, metavar="OPERATOR", many=True)
@@ -293,8 +296,29 @@ class Layers(Pair):
     )
 
 
+@options("models", seldom="backend options")
+class Placed(Options):
+    """Of every verb that runs a model where somebody says."""
+
+    backend: str = option(
+        "Where to run it (the converted one of two): in the model's own library, or, with all optimizations, in ONNX "
+        "Runtime, TFLite, torch.compile, XLA or TVM, or in a runtime that an installed plug-in brings. `execute` "
+        "takes `all`: each of these, compared.",
+        Value(arguments.text, choices=_BACKENDS),
+        default="libraries",
+    )
+    options: Mapping[str, Any] | Sequence[str] = option(
+        'Options of the backend, as a configuration has them: {"optimization": "basic"}.',
+        Value(_backends_options, metavar="NAME=VALUE", many=True),
+        flag="--option",
+        typed="Option of the backend, as a configuration has it: optimization=basic, or as JSON: "
+        """'disabled_optimizers=["MatMulScaleFusion"]'. Repeat it for several.""",
+        default=(),
+    )
+
+
 @options("models", seldom="suspicious")
-class Localize(Layers):
+class Localize(Placed, Layers):
     """Of `localize`."""
 
     of_data: ClassVar[int | None] = 32
@@ -474,26 +498,12 @@ class Build(Compiled, Loaded):
 
 
 @options("models", seldom="batch_size")
-class Execute(Fed):
+class Execute(Placed, Fed):
     """Of `execute`."""
 
     drawn: ClassVar[int] = 8
 
     model: Any = model(_ONE, kw_only=False)
-    backend: str = option(
-        "Where to run it: in the model's own library, or, with all optimizations, in ONNX Runtime, TFLite, "
-        "torch.compile, XLA or TVM, or in a runtime that an installed plug-in brings.",
-        Value(arguments.text, choices=_BACKENDS),
-        default="libraries",
-    )
-    options: Mapping[str, Any] | Sequence[str] = option(
-        'Options of the backend, as a configuration has them: {"optimization": "basic"}.',
-        Value(_backends_options, metavar="NAME=VALUE", many=True),
-        flag="--option",
-        typed="Option of the backend, as a configuration has it: optimization=basic, or as JSON: "
-        """'disabled_optimizers=["MatMulScaleFusion"]'. Repeat it for several.""",
-        default=(),
-    )
     tvm: Mapping[str, Any] | None = option(
         "Options of TVM, those of `build` and `device`: where it runs.",
         Value(arguments.OPTIONS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from conrepair.diagnosis.localization.run.opening import (
 )
 from conrepair.diagnosis.localization.run.recorded import RecordedNetwork, RecordedSide
 from conrepair.diagnosis.localization.run.reference import Reference
+from conrepair.diagnosis.localization.run.watched import watched
 from conrepair.formats.editing.open_editor import open_editor
 from conrepair.formats.editing.operation import NotEditableError
 from conrepair.formats.models.formats import RECORDED
@@ -70,7 +71,7 @@ def localize_models(
         ModelLoadError: if one can't be opened.
         DataError: if the data doesn't fit, or both models have batches of their own.
     """
-    if _is_seen(source.model) or _is_seen(target.model):
+    if _is_seen(source) or _is_seen(target):
         if options.static:
             raise UsageError("recorded outputs aren't files whose layers can be compared. Leave `static` out.")
         return _localize_recorded(source, target, folder, options)
@@ -124,40 +125,45 @@ def localize_models(
 
 def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:
     """Find the faulty layers where one side is recorded outputs and tensors, or can only be seen as it runs."""
-    is_right = _is_seen(source.model)
+    is_right = _is_seen(source)
     if is_right and options.tolerance.arithmetic not in {"", FLOAT32.name}:
         raise UsageError(
             "the arithmetic is the converted model's, and the recorded outputs are the original. Exchange the two."
         )
     fed, other = (target, source) if is_right else (source, target)
-    if _is_seen(fed.model):
+    if _is_seen(fed):
         raise UsageError("both sides are recorded outputs, so there are no layers to compare. Use `compare`.")
     ran = other.model.framework != RECORDED
     samples = min(fed.data.count, options.samples)
     size = batch_size(fed, other if ran else fed, options.batch_size, samples)
-    arrays = _observed(other, fed.model, size, samples) if ran else read_recorded(Path(other.model.path))
-    places = list(range(samples) if ran else fed.data.order)[:samples]
-    places += places[-1:] * (-samples % size)  # the last batch is filled up with the last sample
     opened = open_model(fed.model, concrete(fed, size), folder / "onnx")
     network, work = opened.network, folder / "activations"
-    names = list(network.output_names)
-    if ran and not arrays.keys() & names:  # outputs come first, in order
-        arrays = dict(zip([*names, *list(arrays)[len(names) :]], arrays.values(), strict=True))
-    recorded = RecordedNetwork(arrays, names, size)
-    starts = range(0, samples, size)
-    rows = ({name: array[places[start : start + size]] for name, array in arrays.items()} for start in starts)
+    names, feeds = list(network.output_names), list(batches_of(fed, opened, size, samples))
+    hidden: Sequence[str] | None = None
+    if other.on is not None:
+        rows, hidden = watched(other, opened, feeds, folder / "watched")
+    else:
+        arrays = _observed(other, fed.model, size, samples) if ran else read_recorded(Path(other.model.path))
+        places = list(range(samples) if ran else fed.data.order)[:samples]
+        places += places[-1:] * (-samples % size)  # the last batch is filled up with the last sample
+        if ran and not arrays.keys() & names:  # outputs come first, in order
+            arrays = dict(zip([*names, *list(arrays)[len(names) :]], arrays.values(), strict=True))
+        parts = (places[start : start + size] for start in range(0, samples, size))
+        rows = [{name: array[part] for name, array in arrays.items()} for part in parts]
+    recorded = RecordedNetwork(rows[0], names, size)
     reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))
-    side = RecordedSide(reference, recorded, work, options, is_right=is_right)
-    found = side.localize(zip(batches_of(fed, opened, size, samples), rows, strict=True))
+    side = RecordedSide(reference, recorded, work, options, is_right=is_right, hidden=hidden)
+    found = side.localize(zip(feeds, rows, strict=True))
     notes = tuple(filter(None, (*found.notes, opened.note)))
     return dataclasses.replace(
         found, notes=notes, samples=samples, graphs={fed.looked_into: graph_record(network.graph)}
     )
 
 
-def _is_seen(model: Model) -> bool:
+def _is_seen(subject: FedModel) -> bool:
     """Whether a model's tensors are given by their names, and none can be fed."""
-    return model.framework == RECORDED or framework(model.framework).observes
+    kind = subject.model.framework
+    return subject.on is not None or kind == RECORDED or framework(kind).observes
 
 
 def _observed(subject: FedModel, beside: Model, size: int, samples: int) -> dict[str, Array]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from conrepair.formats.models.model import Model
@@ -60,7 +61,14 @@ def no_device(kind: str, library: str, why: str = "") -> DeviceError:
 
 
 class Backend(abc.ABC):
-    """A place where models run; each module of this room has one as `BACKEND`."""
+    """A place where models run; each module of this room has one as `BACKEND`.
+
+    Attributes:
+        settings: Options that a model is tried with where it runs on all backends, by what they are called behind the
+            backend's name: with its optimizations, and without.
+    """
+
+    settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({"": MappingProxyType({})})
 
     def lacks(self) -> str:
         """What isn't installed that it needs, with the command that brings it; "" for nothing."""
@@ -124,6 +132,19 @@ class Backend(abc.ABC):
             options: The backend's own.
         """
         return "tf32" if options.get("device") == CUDA and options.get("tf32") else "float32"
+
+    def observed(
+        self, model: Model, options: Mapping[str, Any]
+    ) -> Callable[[Mapping[str, Array]], Mapping[str, Array]] | None:
+        """What runs a model and gives tensors on the way by the names that the model has for them, outputs too.
+
+        None: they're marked as outputs of a copy, where it's an ONNX file.
+        """
+        return None
+
+    def observes(self, model: Model, options: Mapping[str, Any]) -> bool:
+        """Whether tensors on the way can be seen: by `observed`, or as outputs of an ONNX file."""
+        return type(self).observed is not Backend.observed or self.takes(model, options) == "onnx"
 
     @abc.abstractmethod
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:

@@ -12,6 +12,7 @@ OTHERS = 3.0  # times the error of the first batch, at most, that all have which
 BOUNDS = 100.0  # of rounding, all of them proven, that no kernel's accuracy takes an element beyond
 TIMES = 2.0  # an arithmetic's own error, that a difference may be: what's rounded elsewhere has as much of its own
 LEAST = 0.3  # of an arithmetic's own error that outputs' difference is at least: it's no seven times finer one's
+OF_FUNCTIONS = 8.0  # units of a narrow type that a runtime's own functions may be off by: QNN's softmax is by three
 USUAL = 0.2  # of the change in the middle of those that an arithmetic makes: one wrong channel leaves most alone
 CLOSE = 0.5  # of a difference, that's left of it beside a simulation that's recognised by its numbers
 SLICES = 8.0  # the same of a slice: few numbers vary more

@@ -30,6 +30,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plugins")
     standin_plugin.install(folder / "packages")
     _write(folder / "net.onnx", 1.0)
+    net = onnx.load(folder / "net.onnx")
+    for node in net.graph.node:
+        node.name = node.op_type.lower()
+    onnx.save(net, folder / "layers.onnx")
     _write(folder / "right.standin", 1.0)
     _write(folder / "wrong.standin", 1.1)
     return folder
@@ -69,6 +73,52 @@ def test_a_backend_runs_models_of_an_audit_under_its_options(place: Path) -> Non
     assert known["", "whole"] == "equivalent"
     assert known["", "halves"] == "faulty"
     assert known["onnx-standin", "libraries"] == "equivalent"
+
+
+@pytest.mark.parametrize(
+    ("backend", "layer", "words"),
+    [
+        (("halves",), "relu", ""),
+        (
+            ("fuses",),
+            "tanh",
+            "computes these 2 operators as one: with `m` as an output of the file, the error is gone",
+        ),
+        (("named",), "tanh", ""),
+    ],
+)
+def test_a_layer_that_a_backend_computes_wrongly_is_named(
+    place: Path, backend: tuple[str, ...], layer: str, words: str
+) -> None:
+    out = place / f"layers-{backend[0]}"
+    code, text = _run(place, "localize", "layers.onnx", "--backend", *backend, "-o", str(out))
+    told = " ".join(text.split())
+    assert (code, f"compilation at `{layer}`" in told, words in told) == (1, True, True), text
+    assert f"layers.onnx is right: report `{layer}` to the makers of {backend[0]}" in told
+    (row,) = [row for row in json.loads((out / "result.json").read_text())["rows"] if row["backend"] == backend[0]]
+    (step,) = row["localized"]["steps"]
+    assert step["compared"]["backend"] == backend[0]
+
+
+def test_a_backend_that_computes_rightly_is_not_at_fault(place: Path) -> None:
+    code, text = _run(place, "localize", "layers.onnx", "--backend", "halves", "--option", "factor=1.0")
+    assert (code, "equivalent" in text) == (0, True), text
+
+
+def test_an_audit_says_which_layer_a_backend_computes_wrongly(place: Path) -> None:
+    config = {
+        "name": "layers",
+        "dataset": {"synthetic": {"samples": 8}},
+        "models": [{"name": "net", "path": "layers.onnx", "conversions": ["standin"]}],
+        "backends": ["libraries", "fuses"],
+        "stages": {"localize": True, "repair": True},
+    }
+    (place / "layers.json").write_text(json.dumps(config))
+    code, text = _run(place, "run", "layers.json")
+    assert (code, "report `tanh` to the makers of fuses" in " ".join(text.split())) == (1, True), text
+    rows = json.loads((place / "generated" / "layers" / "result.json").read_text())["rows"]
+    (row,) = [row for row in rows if row["backend"] == "fuses" and not row["conversion"]]
+    assert row["repaired"]["result"] is None
 
 
 @pytest.mark.parametrize(

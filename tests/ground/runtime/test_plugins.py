@@ -15,6 +15,8 @@ import standin_plugin
 from conrepair.application.cli.commands.doctor import _about_plugin
 from conrepair.application.cli.main import VERBS
 from conrepair.application.config.parts import PARTS
+from conrepair.application.engine import fingerprint
+from conrepair.application.engine.fingerprint import code_fingerprint
 from conrepair.diagnosis.localization.faces.diagnose import DIAGNOSES, _told
 from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.converters.all_converters import CONVERTERS
@@ -42,7 +44,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def test_those_that_can_be_imported_are_listed_behind_ours(installed: Path) -> None:
     assert list(FORMATS) == [*FORMATS.own, "standin"]
-    assert list(BACKENDS) == [*BACKENDS.own, "halves"]
+    assert list(BACKENDS) == [*BACKENDS.own, "halves", "fuses", "named"]
     assert set(CONVERTERS) - set(CONVERTERS.own) >= {"onnx-standin"}
 
 
@@ -116,6 +118,17 @@ def test_a_diagnosis_names_a_fault_and_one_that_fails_costs_nothing(installed: P
     region = SimpleNamespace(source=sides[0], target=sides[1])
     found = [finding for name in ("odd-sizes", "fails") for finding in _told(name, region)]
     assert [finding.words for finding in found] == ["the stand-in's rule explains it"]
+
+
+def test_a_diagnosis_is_part_of_the_key_of_what_asks_it(installed: Path) -> None:
+    def keys() -> list[str]:
+        fingerprint._plugin.cache_clear()
+        return [code_fingerprint.__wrapped__(kind) for kind in ("localize", "look", "execute")]
+
+    before, module = keys(), installed / "packages" / "standin_diagnosis.py"
+    assert keys() == before
+    module.write_text(module.read_text() + "\n")
+    assert [one == two for one, two in zip(before, keys(), strict=True)] == [False, False, True]
 
 
 def _side(layer: str) -> Any:

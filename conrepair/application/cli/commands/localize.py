@@ -10,6 +10,7 @@ from conrepair.application.cli.several import each_target, tell
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.pair import localize_pair, pair_of
 from conrepair.application.report.changes.baseline import held_against
+from conrepair.application.pipeline.settings import LIBRARIES
 from conrepair.application.report.folder import check_folder
 from conrepair.application.verbs.options import Localize
 from conrepair.ground.runtime.errors import UsageError
@@ -26,6 +27,9 @@ def localize(options: argparse.Namespace) -> int:
     """
     if options.between and len(options.targets) > 1:
         raise UsageError("--intermediate names models on the way to one converted model: name only one.")
+    if not options.targets and options.backend == LIBRARIES.name:
+        raise UsageError("the following arguments are required: CONVERTED, or --backend, which runs the original")
+    options.targets = options.targets or [options.source]
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         return each_target(options, lambda one: _localize(one, session))
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from conrepair.application.engine.task import Task
 from conrepair.application.pipeline.evaluation import Execution, computes_in
+from conrepair.application.pipeline.plan import backend_options
+from conrepair.application.pipeline.settings import LIBRARIES
 from conrepair.application.pipeline.stages.localizing import (
     fed_model,
     is_proven,
@@ -22,6 +24,7 @@ from conrepair.application.pipeline.stages.localizing import (
 from conrepair.application.pipeline.stages.state import RunState
 from conrepair.application.report.result import Compared, LocalizedTarget, Problem, Row
 from conrepair.diagnosis.localization.result import Localization
+from conrepair.diagnosis.localization.run.fed_model import RunBy
 from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.models.formats import RECORDED
 from conrepair.formats.models.model import LoadedModel
@@ -40,6 +43,7 @@ _MOST_READ = 2**26  # weights
 
 def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Name the layers at fault of targets, and the steps of their conversions."""
+    _tell_watched(state, executed, rows)
     drawn = {subject.name for subject in state.subjects if subject.drawn}
     wanted = rows_to_localize(executed, rows, when=state.settings.when, drawn=drawn)
     references = random_references(rows)
@@ -80,6 +84,20 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
     return _with_other_samples(state, executed, result, wanted)
 
 
+def _tell_watched(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> None:
+    """Find what a backend computes otherwise than the model's own library, where the file isn't what is wrong."""
+    every = list(zip(executed, rows, strict=True))
+    right = {item.row_name for item, row in every if item.on == LIBRARIES and row.verdict and row.verdict.is_right}
+    right |= {item.row_name for item in executed if item.kind == "reference"}
+    wrong, always = {Verdict.FAULTY, Verdict.UNDECIDED}, state.settings.when == "always"
+    for item, row in every:
+        own = item.on.name == LIBRARIES.name or item.compiled or item.on.in_release is not None
+        if own or item.run is None or item.source is None or item.row_name not in right:
+            continue
+        observes = backend(item.on.name).observes(item.source.model, item.on.options)
+        item.watched = observes and (always or row.verdict in wrong)
+
+
 def _of_random(told: LocalizedTarget, row: Row) -> LocalizedTarget:
     """What the files of random models say, by the verdict on the distributions of their outputs.
 
@@ -106,7 +124,7 @@ def _with_proofs(state: RunState, executed: Sequence[Execution], rows: Sequence[
     places = [
         place
         for place, (item, row) in enumerate(zip(executed, rows, strict=True))
-        if item.kind == "target" and item.build is None and row.verdict is Verdict.EQUIVALENT
+        if item.kind == "target" and not item.is_a_backends and row.verdict is Verdict.EQUIVALENT
         if all(_is_read_soon(source) for source in (item.source, state.subject(item.reference).source))
     ]
     items = [executed[place] for place in places]
@@ -156,7 +174,7 @@ def _with_other_samples(
 def _worst_samples(state: RunState, row: Row, item: Execution) -> tuple[int, ...]:
     """The samples that differ most, where nothing was found on others and they weren't among these."""
     found = row.localized.result
-    if found is None or item.build is not None or _steps(row) > 1:
+    if found is None or item.is_a_backends or _steps(row) > 1:
         return ()
     if found.verdict is not Verdict.UNDECIDED and not is_proven(found, row):
         return ()
@@ -205,17 +223,20 @@ def _is_model_of(other: Execution, item: Execution) -> bool:
 
 def _compared(state: RunState, item: Execution) -> Compared:
     """The files that a task compares."""
+    if item.watched:
+        model = _compiled(state, item).model
+        return Compared(model, model, backend=item.backend)
     if item.build is None:
         return Compared(state.subject(item.reference).loaded.model, item.loaded.model)
     return Compared(item.loaded.model, _compiled(state, item).model, str(item.build.folder), item.build_sha256)
 
 
 def _compiled(state: RunState, item: Execution) -> LoadedModel:
-    """What was compiled: the model, or what had to be made of it first."""
+    """What was compiled, or runs on a backend: the model, or what had to be made of it first."""
     prepared = state.prepared.get((item.made, item.backend))
     compiled = state.outcome(prepared[-1].name)[0] if prepared and not isinstance(prepared, Problem) else item.source
     if compiled is None:
-        raise ValueError("a build is made of a model")
+        raise ValueError("a backend runs a model")
     return compiled
 
 
@@ -241,7 +262,13 @@ def localization_task(
     count = state.settings.layers.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
     more: dict[str, Any] = {}
-    if item.build is None:
+    if item.watched:
+        latent, static, loaded = False, False, (_compiled(state, item),)
+        one, place = fed_model(state, target, loaded[0], photos=count), backend(item.on.name)
+        two = dataclasses.replace(one, on=RunBy(item.on.name, backend_options(item.on)))
+        device = place.reach(item.on.options)
+        more = {"alone": device != CONFINED, "device": device, "environment": place.environment(item.on.options)}
+    elif item.build is None:
         loaded = reference.loaded, item.loaded
         one = fed_model(state, reference, reference.loaded, photos=count, first=first)
         two = fed_model(state, target, item.loaded, photos=count, first=first)

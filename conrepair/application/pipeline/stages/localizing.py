@@ -52,7 +52,7 @@ def rows_to_localize(
     """
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
-        wanted = item.build is not None or item.kind == "target"
+        wanted = item.is_a_backends or item.kind == "target"
         if not wanted or item.source is None or item.problem is not None or row.localized.problem is not None:
             continue
         if when == "excused":
@@ -204,9 +204,9 @@ def with_localization(
     """
     own = found[item.looked_at]
     steps: list[LocalizedStep] = []
-    if item.build is None or item.row_name in found:
+    if not item.is_a_backends or item.row_name in found:
         steps += _conversion_step(item, found, before)
-    if item.build is not None:
+    if item.is_a_backends:
         steps += own.steps
     if not steps and own.problem is not None and (alone := _of_outputs(row, own.problem)) is not None:
         steps.append(LocalizedStep(compared, alone))

@@ -97,8 +97,15 @@ def _place(fault: LocatedFault) -> tuple[str, str]:
 
 
 def rows_to_repair(rows: Sequence[Row]) -> list[int]:
-    """Places of the rows whose targets have layers at fault; a build isn't repaired for what its model has wrong."""
-    found = ((place, row.localized.own) for place, row in enumerate(rows) if row.localized.result is not None)
+    """Places of the rows whose targets have layers at fault.
+
+    A build isn't repaired for what its model has wrong, nor a file for what a backend does with it.
+    """
+    found = (
+        (place, row.localized.own)
+        for place, row in enumerate(rows)
+        if row.localized.result is not None and not row.localized.steps[-1].compared.backend
+    )
     return [place for place, own in found if own is not None and own.faults and rows[place].localized.problem is None]
 
 

@@ -23,6 +23,7 @@ class About:
     Attributes:
         source: The original model.
         target: The converted model; of a build, the model that was compiled.
+        backend: That ran the target, where what it computes was compared.
         data: What was fed, in words.
         samples: On which outputs were compared, too; 0 where layers alone were.
     """
@@ -31,6 +32,7 @@ class About:
     target: Model
     data: str = ""
     samples: int = 0
+    backend: str = ""
 
 
 def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
@@ -43,7 +45,8 @@ def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
     """
     step, data = row.localized.steps[place], result.datasets.get(row.reference, "")
     samples = 0 if row.comparison is None or row.ran.run is None else row.ran.run.count
-    return About(source=step.compared.source, target=step.compared.target, data=data, samples=samples)
+    files = step.compared
+    return About(source=files.source, target=files.target, data=data, samples=samples, backend=files.backend)
 
 
 FUSED = 48
@@ -110,11 +113,16 @@ def fault_advice(fault: LocatedFault, about: About | None) -> str:
     source, target = "the original", "the converted model"
     if about is not None:
         source, target = _file(about.source), _file(about.target)
+    names, layer = names_of_fault(fault), (fault.target_layers or (fault.target_tensor,))[0]
+    if about is not None and about.backend:
+        return (
+            f"{target} is right: report {_quoted(layer, '')} to the makers of {about.backend}, or write it with "
+            "other operators."
+        )
     if any(words == SATURATES for words, _ in fault.differences):
         return f"Quantize {source} again, calibrated on inputs as it gets them{_again(about)}."
     if any(words == OVERFLOWS for words, _ in fault.differences):
         return f"Convert {source} again, and keep `{fault.target_layers[0]}` in float32, between Casts."
-    names, layer = names_of_fault(fault), (fault.target_layers or (fault.target_tensor,))[0]
     by_grid = any(words in {SHIFTED, *ZERO_POINTS} for words, _ in fault.differences)
     return (_ZERO_POINT if by_grid else _words(fault)).format(
         source=source,

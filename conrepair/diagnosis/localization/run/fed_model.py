@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import DataReference, open_feeds
@@ -13,6 +14,19 @@ from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.sample_axes import axes_as_fed, fixed_batch
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.files.whole import HashedPath
+
+
+@dataclass(frozen=True)
+class RunBy:
+    """A backend.
+
+    Attributes:
+        name: Of it.
+        options: What it's told.
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -26,6 +40,7 @@ class FedModel:
         recipe: How photos become tensors.
         photos: The first photos of the dataset as files, for a search of recipes; none where it isn't wanted.
         build: What was compiled of the model, which is looked into in its place.
+        on: What runs it, where what that computes is looked into; None: itself.
     """
 
     model: Model
@@ -34,6 +49,7 @@ class FedModel:
     recipe: Recipe | None
     photos: tuple[HashedPath, ...] = ()
     build: HashedPath | None = None
+    on: RunBy | None = None
 
     @cached_property
     def axes(self) -> Mapping[str, int]:

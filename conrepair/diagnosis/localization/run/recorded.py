@@ -71,7 +71,14 @@ class RecordedSide:
     """A network that can be cut, beside what was recorded of another."""
 
     def __init__(
-        self, reference: Reference, recorded: RecordedNetwork, folder: Path, options: Options, *, is_right: bool
+        self,
+        reference: Reference,
+        recorded: RecordedNetwork,
+        folder: Path,
+        options: Options,
+        *,
+        is_right: bool,
+        hidden: Collection[str] | None = None,
     ) -> None:
         """Begin without pairs.
 
@@ -81,9 +88,11 @@ class RecordedSide:
             folder: For activations; the caller removes it.
             options: Margins.
             is_right: Whether what was recorded is the source, and the network the target.
+            hidden: Tensors that the backend gave no error with where they were outputs; None for what no backend of
+                this machine computed.
         """
         self._reference, self._recorded, self._folder = reference, recorded, folder
-        self._options, self._is_right = options, is_right
+        self._options, self._is_right, self._hidden = options, is_right, hidden
         self._network, self._graph = reference.network, reference.network.graph
 
     def localize(self, batches: Iterable[Feeds]) -> Localization:
@@ -210,8 +219,9 @@ class RecordedSide:
         for name in names:
             arithmetic = arithmetic_of(name)
             for tensor, array in Isolation(Simulated(self._network, arithmetic), pairs, wanted).attempt(*given):
-                recorded = self._told_at(tensor, array)
-                fits[tensor][name] = fit(name, computed[tensor], recorded, array, arithmetic.least)
+                recorded, sums = self._told_at(tensor, array), any(n.op in PRODUCTS for n in self._between[tensor])
+                least = arithmetic.least * (1.0 if self._hidden is None or sums else numbers.OF_FUNCTIONS)
+                fits[tensor][name] = fit(name, computed[tensor], recorded, array, least)
         return {tensor: told_apart(found) for tensor, found in fits.items()}
 
     def _longer(self, name: str, cut: str) -> Fit | None:
@@ -250,11 +260,19 @@ class RecordedSide:
     def _fault(self, item: Judged) -> LocatedFault:
         pair, nodes = item.cut.pair, self._between[item.cut.pair.target]
         layers = tuple(dict.fromkeys(node.layer for node in reversed(nodes)))
-        words = "computed from the recorded tensors in front of it, this tensor differs from the recorded one"
-        if wanted := self._inner(nodes, pair.target):
+        whose = "recorded" if self._hidden is None else "backend's"
+        words = f"computed from the {whose} tensors in front of it, this tensor differs from the {whose} one"
+        joined = [f"`{name}`" for node in nodes for name in node.outputs if name in (self._hidden or ())]
+        if joined:
+            words += (
+                f". The backend computes these {len(nodes)} operators as one: with {', '.join(joined[:_NAMED])} as "
+                "an output of the file, the error is gone"
+            )
+        elif self._hidden is None and (wanted := self._inner(nodes, pair.target)):
             words += f". The fault is in one of {len(nodes)} operators: record {wanted} too, to find which"
         kind = Kind.PARAMETERS if len(nodes) == 1 and nodes[0].parameters else Kind.GRAPH
-        sides = self._ordered((pair.target, layers), (pair.source, (pair.source,)))
+        kind, theirs = (kind, (pair.source,)) if self._hidden is None else (Kind.COMPILATION, layers)
+        sides = self._ordered((pair.target, layers), (pair.source, theirs))
         fault = LocatedFault.of_error(kind, *sides, (words,), item.introduced)
         return replace(fault, full_run_error=item.full, noise_floor=item.floor)
 
@@ -274,7 +292,7 @@ class RecordedSide:
         """Notes on the recorded arrays."""
         ends = {*self._network.output_names.values(), *self._graph.inputs}
         wanted = self._inner(self._graph.nodes, *ends)
-        if self._known <= ends and wanted:
+        if self._known <= ends and wanted and self._hidden is None:
             yield f"only outputs were recorded: record inner tensors, such as {wanted}, too, to find the faulty layer"
         if unread:
             names = ", ".join(f"`{name}`" for name in unread[:_NAMED])
