@@ -131,7 +131,13 @@ class DatasetConfig(Strict):
     labels: AnyPath = Field(
         "auto", description="For a folder: auto, subfolders, filenames, none, or the path of a CSV."
     )
-    limit: Int | None = Field(None, ge=1, description="Take the first so many.")
+    classes: AnyPath | tuple[str, ...] | None = Field(
+        None,
+        description="Names of the classes in the order of the models' outputs, which number labels that are names: a "
+        "list, or the path of a text file with one a line. Default: classes.txt or labels.txt beside the photos, "
+        "else alphabetical order.",
+    )
+    limit: Int | None = Field(None, ge=1, description="Take so many: of a folder spread over it, else the first.")
 
     @model_validator(mode="after")
     def _exactly_one_origin(self) -> DatasetConfig:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conrepair.application.verbs.options import Fed, Labelled
 from conrepair.formats.models.identity import model_bytes
 from conrepair.ground.data.pictures.byte_pictures import Preparation
-from conrepair.ground.data.pictures.photos import Photo, read_photo_folder
+from conrepair.ground.data.pictures.class_names import ClassNames, read_class_names
+from conrepair.ground.data.pictures.photos import LABEL_SOURCES, Photo, PhotoSet, read_photo_folder
 from conrepair.ground.data.synthetic import SyntheticRange, in_words
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.data.tensors import sample_count
@@ -19,7 +21,6 @@ from conrepair.ground.runtime.errors import ConfigError
 from conrepair.ground.runtime.files.whole import sha256_of
 
 if TYPE_CHECKING:
-    from conrepair.application.verbs.options import Fed
     from conrepair.ground.zoo.packages import ProgressCallback
 
 
@@ -37,6 +38,8 @@ class Dataset:
         path: For tensors.
         limits: For synthetic data.
         prepared: What lies between the inputs of models that take pictures as bytes and as numbers.
+        classes: Names of the classes that labels index; none where labels are numbers.
+        notes: What a person should know of the labels, and of samples that are left out.
     """
 
     kind: str
@@ -48,6 +51,8 @@ class Dataset:
     path: str = ""
     limits: SyntheticRange = field(default_factory=SyntheticRange)
     prepared: Preparation | None = None
+    classes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -72,34 +77,60 @@ def zoo_dataset(name: str, limit: int | None = None, progress: ProgressCallback 
     photos: list[Photo] = []
     for entry, folder in zoo_photos(name, progress=progress):
         photos += read_photo_folder(folder, labels=entry.labels).photos  # type: ignore[arg-type]
-    return _photos(f"zoo: {name}", photos[:limit])
+    return _photos(f"zoo: {name}", PhotoSet(name, tuple(photos[:limit]), None))
 
 
 def folder_of_photos(
-    folder: Path, *, labels: str | Path = "auto", limit: int | None = None, name: str = ""
+    folder: Path,
+    *,
+    labels: str | Path = "auto",
+    classes: ClassNames | None = None,
+    models: Sequence[Path] = (),
+    limit: int | None = None,
+    name: str = "",
 ) -> Dataset:
     """Photos in a folder.
 
     Args:
         folder: Of the photos.
         labels: "auto", "subfolders", "filenames", "none", or the path of a CSV.
-        limit: Take the first so many.
+        classes: In the order of the models' outputs; None: a list nearby has them, or alphabetical order counts.
+        models: That run on the photos.
+        limit: Take so many, spread over all.
         name: For the report; default: the folder's path.
 
     Raises:
         DataError: if there are none.
     """
-    photos = read_photo_folder(folder, labels=labels, limit=limit).photos  # type: ignore[arg-type]
-    return _photos(f"photos in {name or folder}", photos)
+    found = read_photo_folder(folder, labels=labels, limit=limit, classes=classes, models=models)  # type: ignore[arg-type]
+    return _photos(f"photos in {name or folder}", found)
 
 
-def _photos(about: str, photos: list[Photo] | tuple[Photo, ...]) -> Dataset:
-    digest = hashlib.sha256()
+def class_names(given: str | Path | Sequence[str] | None, base: Path = Path()) -> ClassNames | None:
+    """Classes as they're given: the path of a list of them, or their names; None where none are.
+
+    Args:
+        given: Either.
+        base: Folder that a relative path starts from.
+
+    Raises:
+        DataError: if there's no such list.
+    """
+    if given is None or isinstance(given, str | Path):
+        return None if given is None else read_class_names(base / given)
+    return ClassNames(tuple(given), "the option classes")
+
+
+def _photos(about: str, found: PhotoSet) -> Dataset:
+    digest, photos = hashlib.sha256(), found.photos
     for photo in photos:
         digest.update(sha256_of(photo.path).encode())
+    labelled = sum(photo.label is not None for photo in photos)
     return Dataset(
         kind="photos",
-        about=f"{about} ({len(photos)}, {sum(photo.label is not None for photo in photos)} labelled)",
+        about=f"{about} ({len(photos)}, {labelled} labelled{f'; {found.hint}' if found.hint else ''})",
+        classes=found.classes or (),
+        notes=(f"classes: {found.numbering}",) if found.numbering else (),
         sha256=digest.hexdigest(),
         names=tuple(photo.name for photo in photos),
         labels=tuple(photo.label for photo in photos),
@@ -145,14 +176,14 @@ def synthetic(count: int, limits: SyntheticRange) -> Dataset:
     )
 
 
-def dataset_for(data: Path | None, options: Fed, *, samples: int, labels: str = "auto") -> Dataset:
+def dataset_for(data: Path | None, options: Fed, *, samples: int, models: Sequence[Path] = ()) -> Dataset:
     """The data in a file or folder, or what is drawn in their place.
 
     Args:
         data: Folder of photos, or .npz/.npy; None: inputs are drawn.
         options: Of the verb: how many samples of the data are taken, from which range others are drawn.
         samples: How many are drawn.
-        labels: Of photos, as for `folder_of_photos`.
+        models: That run on them.
 
     Raises:
         ConfigError: if a number can't be meant.
@@ -160,7 +191,12 @@ def dataset_for(data: Path | None, options: Fed, *, samples: int, labels: str = 
     """
     if data is not None:
         limit = options.limit
-        return tensor_file(data, limit) if is_array_file(data) else folder_of_photos(data, labels=labels, limit=limit)
+        if is_array_file(data):
+            return tensor_file(data, limit)
+        if not isinstance(options, Labelled):
+            return folder_of_photos(data, labels="none", limit=limit)
+        labels = options.labels if options.labels in LABEL_SOURCES else Path(options.labels)
+        return folder_of_photos(data, labels=labels, classes=class_names(options.classes), models=models, limit=limit)
     seed, low, high = options.seed, options.low, options.high
     ends = -1.0 if low is None else low, 1.0 if high is None else high
     if ends[0] > ends[1]:

@@ -27,6 +27,7 @@ from conrepair.verdicts.evaluate.compare import Comparison, accuracy, compare_ru
 from conrepair.verdicts.evaluate.evidence import evidence_of
 from conrepair.verdicts.evaluate.inputs import ComparedInput, compared_inputs
 from conrepair.verdicts.evaluate.max_drop import judge_drop
+from conrepair.verdicts.evaluate.numbering import other_numbering
 from conrepair.verdicts.evaluate.run import Intent, Run
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -355,6 +356,10 @@ def _gated(settings: Settings, found: Comparison, one: Run, two: Run, dataset: D
     """A comparison with what the accuracy on labelled data says of it."""
     if not settings.max_drop or dataset is None:
         return found
+    if other_numbering(one, dataset.labels) is not None:
+        words = "accuracy can't decide, as the classes are probably numbered otherwise (--classes)"
+        verdict = Verdict.UNDECIDED if found.verdict is Verdict.QUANTIZED else found.verdict
+        return dataclasses.replace(found, verdict=verdict, reason=f"{found.reason}; {words}")
     verdict, words = judge_drop(settings.max_drop, one, two, dataset.labels)
     if verdict.severity <= found.verdict.severity:
         return dataclasses.replace(found, reason=f"{found.reason}; {words}")

@@ -24,7 +24,14 @@ from conrepair.application.config.model import (
     TvmConfig,
 )
 from conrepair.application.jobs.values import BuildRequest
-from conrepair.application.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
+from conrepair.application.pipeline.datasets import (
+    Dataset,
+    class_names,
+    folder_of_photos,
+    synthetic,
+    tensor_file,
+    zoo_dataset,
+)
 from conrepair.application.pipeline.plan import Goal
 from conrepair.application.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.application.pipeline.settings import BackendChoice, Settings, Stages
@@ -36,6 +43,7 @@ from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSe
 from conrepair.diagnosis.repairs.options import RepairOptions
 from conrepair.formats.backends.all_backends import BACKENDS, backend
 from conrepair.formats.models.factories import factory_code
+from conrepair.ground.data.pictures.photos import LABEL_SOURCES
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.synthetic import SyntheticRange
 from conrepair.ground.data.tensor_spec import TensorSpec
@@ -181,6 +189,7 @@ def subjects_of(
             subject.problem = Problem.of(errors[wanted])
         subjects.append(subject)
     recipes: dict[str, Recipe] = {}
+    notes += list(dict.fromkeys(note for dataset in found.values() for note in dataset.notes))
     for model, subject in zip(active, subjects, strict=True):
         recipe, note = _recipe(model, subject, recipes)
         if subject.dataset is not None and subject.dataset.kind == "photos":
@@ -226,8 +235,11 @@ def resolve_dataset(config: DatasetConfig, base: Path, *, progress: ProgressCall
         return zoo_dataset(config.zoo, config.limit, progress)
     if config.folder is not None:
         labels = config.labels
-        policy = labels if labels in {"auto", "subfolders", "filenames", "none"} else base / labels
-        return folder_of_photos(base / config.folder, labels=policy, limit=config.limit, name=config.folder)
+        policy = labels if labels in LABEL_SOURCES else base / labels
+        classes = class_names(config.classes, base)
+        return folder_of_photos(
+            base / config.folder, labels=policy, classes=classes, limit=config.limit, name=config.folder
+        )
     if config.tensors is not None:
         return tensor_file(base / config.tensors, config.limit)
     drawn = config.synthetic or SyntheticConfig()

@@ -101,8 +101,9 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         "batch_size": batch_size,
         "trust": trust,
     }
-    dataset = dataset_for(data, options, samples=count)
+    dataset = dataset_for(data, options, samples=count, models=paths)
     recipe, notes = fitting_recipe(names[0], dataset, recipe)
+    notes = [*dataset.notes, *notes]
     if count < options.count:
         notes = [*notes, fewer_in_words(count, times)]
     build = paths[-1] if is_build(paths[-1]) else None

@@ -75,9 +75,7 @@ def request_of(
     path, own = model_file(options.model, given / "0", inputs=declared, data=data)
     framework = detect_framework(path)
     goals = (_goal(options, path, framework, declared, data),) if isinstance(options, Convert) else ()
-    dataset = dataset_for(
-        data, options, samples=options.count, labels="auto" if isinstance(options, Execute) else "none"
-    )
+    dataset = dataset_for(data, options, samples=options.count, models=(path,))
     recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
     subject = Subject(
         name=slug(path),
@@ -90,7 +88,8 @@ def request_of(
         dataset=dataset,
         recipe=recipe,
     )
-    return Request(paths=(path,), data=data, subjects=(subject,), settings=verb_settings(options), notes=tuple(notes))
+    settings, notes = verb_settings(options), [*dataset.notes, *notes]
+    return Request(paths=(path,), data=data, subjects=(subject,), settings=settings, notes=tuple(notes))
 
 
 def _goal(options: Convert, path: Path, framework: str, declared: tuple[TensorSpec, ...], data: Path | None) -> Goal:

@@ -17,7 +17,7 @@ from conrepair.ground.runtime.words import percent, shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging.floor import By
 
-_FED = {"--data", "--recipe", "--target-recipe", "--seed", "--low", "--high", "--input"}
+_FED = {"--data", "--labels", "--classes", "--recipe", "--target-recipe", "--seed", "--low", "--high", "--input"}
 _RECORDED = {".npy", ".npz"}
 _MOST, _WORDS = 20, 1000
 

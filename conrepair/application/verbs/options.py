@@ -137,7 +137,7 @@ def samples(drawn: int, of_data: str, *, default: None = None) -> Any:
         default: Neither was chosen.
     """
     return option(
-        "Number of inputs: random ones, or the first of `data`.",
+        "Number of inputs: random ones, or of `data`: the first arrays, or photos spread over the folder.",
         Value(arguments.SAMPLES, numbers.samples, "N"),
         "inputs",
         usual=f"{drawn}{of_data}",
@@ -191,8 +191,34 @@ class Fed(Loaded):
         return None if self.data is None else self.of_data if self.samples is None else self.samples
 
 
+@options("inputs", seldom="labels classes")
+class Labelled(Fed):
+    """Of every verb that tells how many predictions are right."""
+
+    labels: str | Path = option(
+        "Where the labels of photos come from: subfolders (one for each class), filenames (circle_003.png is of the "
+        "class circle; photo_12.png of class 12), a CSV file (rows FILE,LABEL, with or without a header; labels are "
+        "numbers or names of classes), or none.",
+        Value(arguments.path_text, metavar="SOURCE"),
+        usual="labels.csv in the folder, else subfolders, else file names that begin with `classes`",
+        key="dataset.labels",
+        default="auto",
+    )
+    classes: Sequence[str] | str | Path | None = option(
+        "Names of the classes in the order of the model's outputs, which number labels that are names: a text file, "
+        "one name a line, or a list.",
+        Value(arguments.classes, metavar="FILE"),
+        usual="classes.txt or labels.txt beside photos or model, or metadata of TFLite, where all labels are in "
+        "it; else alphabetical order",
+        typed="Names of the classes in the order of the model's outputs, which number labels that are names: a text "
+        "file, one name a line.",
+        key="dataset.classes",
+        default=None,
+    )
+
+
 @options("tolerances", seldom="target_recipe tolerance metrics max_drop strict_signature arithmetic")
-class Pair(Fed):
+class Pair(Labelled):
     """Of every verb that compares two models."""
 
     source: Any = model(_RIGHT, kw_only=False)
@@ -498,7 +524,7 @@ class Build(Compiled, Loaded):
 
 
 @options("models", seldom="batch_size")
-class Execute(Placed, Fed):
+class Execute(Placed, Labelled):
     """Of `execute`."""
 
     drawn: ClassVar[int] = 8

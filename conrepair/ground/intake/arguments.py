@@ -99,6 +99,16 @@ def path(name: str, value: Any) -> Path:
     return Path(value)
 
 
+def path_text(name: str, value: Any) -> str:
+    """A path, or a word in its place, as text."""
+    return str(path(name, value))
+
+
+def classes(name: str, value: Any) -> Any:
+    """Names of classes, or the path of a list of them."""
+    return path(name, value) if isinstance(value, str | os.PathLike) else NAMES(name, value)
+
+
 def items_of(read: Reader, wanted: str) -> Reader:
     """A list of so much; a lone text is none, as its letters would be taken for items."""
 

@@ -137,3 +137,29 @@ def test_shares_are_read_as_points_or_decimals() -> None:
     for wrong in ("top1:120%", "top1:-1%", "top1", "top1:x", {"best": 1}, 3):
         with pytest.raises(UsageError):
             max_drops("max_drop", wrong)
+
+
+def test_labels_that_are_numbered_otherwise_decide_nothing(folder: Path, tmp_path: Path) -> None:
+    """Folders by name in another order than the model's: its accuracy is 0, and no drop means anything."""
+    photos = tmp_path / "named"
+    for place, name in enumerate("dcba"):
+        (photos / name).mkdir(parents=True)
+        for file in (folder / "photos" / str(place)).iterdir():
+            (photos / name / file.name).write_bytes(file.read_bytes())
+    worse = classifier(tmp_path / "worse.onnx", best=0)
+
+    def verdict(**options: Any) -> Any:
+        given = {"data": photos, "recipe": "raw", "max_drop": "top1:1%", "atol": 1e9, **options}
+        return conrepair.compare(folder / "source.onnx", worse, **given).run
+
+    found = verdict()
+    assert found.rows[-1].verdict == "equivalent"
+    assert "accuracy can't decide, as the classes are probably numbered otherwise" in found.rows[-1].reason
+    assert "classes: 0 = a, 1 = b, 2 = c, 3 = d, in alphabetical order; --classes FILE" in found.notes[0]
+    assert any("100 % would be with 0 = d, 1 = c, 2 = b, 3 = a" in note for note in found.notes)
+    (tmp_path / "own.txt").write_text("d\nc\nb\na\n")
+    for classes in (list("dcba"), tmp_path / "own.txt"):
+        found = verdict(classes=classes)
+        assert found.rows[0].ran.accuracy == (20, 20)
+        assert found.rows[-1].verdict == "faulty"
+        assert not any("numbered otherwise" in note for note in found.notes)

@@ -29,6 +29,7 @@ from conrepair.formats.models.formats import RECORDED
 from conrepair.ground.runtime.errors import ConfigError
 from conrepair.ground.runtime.processes.reach import CONFINED
 from conrepair.verdicts.evaluate.compare import Comparison, OutputComparison
+from conrepair.verdicts.evaluate.numbering import other_numbering
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging.arithmetic import FLOAT32
 from conrepair.verdicts.judging.floor import By
@@ -61,6 +62,7 @@ def look_at(state: RunState) -> Looked:
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     if _measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
+    _tell_numbering(state, executed)
     settings, stages = state.settings, state.settings.stages
     rows = _name_optimizers(state, executed, unlocalized(executed, rows, repairs=stages.repair))
     if stages.repair and settings.repair_conversions:
@@ -218,8 +220,20 @@ def _check_labels(state: RunState) -> None:
         if data is not None and not any(label is not None for label in data.labels):
             raise ConfigError(
                 f"max_drop: {name} runs on {data.about}, which has no labels, so accuracy can't be measured. Give "
-                "photos (--data) in a folder for each class, or in a configuration `labels` of a dataset."
+                "photos (--data) in a folder for each class, with a labels.csv (rows FILE,LABEL), or with their "
+                "classes in their names (--labels filenames; in a configuration `labels` of the dataset)."
             )
+
+
+def _tell_numbering(state: RunState, executed: Sequence[Execution]) -> None:
+    """Note where labels number classes otherwise than an original does, whose accuracy then says nothing."""
+    for item in executed:
+        data = state.datasets.get(item.model)
+        if item.kind == "reference" and item.run is not None and data is not None:
+            found = other_numbering(item.run, data.labels)
+            words = "" if found is None else f"{item.model}: {found.words(data.classes)}"
+            if words and words not in state.notes:
+                state.tell(words)
 
 
 def _tell_states(state: RunState) -> None:

@@ -1,7 +1,8 @@
 """Folders of photos, with labels where they have some.
 
 The order of the photos is the natural one of their names (2 before 10), and depends on nothing
-else. Labels are read from the names of sub-folders, from file names, or from a CSV file.
+else. Labels are read from the names of sub-folders, from file names, or from a CSV file: numbers,
+or names of classes, whose numbers a list of them tells (`class_names`), else their alphabetical order.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import dataclasses
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
+from conrepair.ground.data.pictures.class_names import ClassNames, lists_nearby, numbered_in_words
+from conrepair.ground.data.spread import spread_places
 from conrepair.ground.runtime.errors import DataError
 from conrepair.ground.runtime.files.ordinary_file import NotOrdinaryError, kind_of_file, read_ordinary
 from conrepair.ground.runtime.path_text import in_utf8, real_path
@@ -24,7 +27,9 @@ LabelSource = Literal["auto", "subfolders", "filenames", "none"] | Path
 
 _LABELS_FILE = "labels.csv"
 _LARGEST = 1 << 30  # bytes of a photo, and of a list of labels
-_SOURCES = ("auto", "subfolders", "filenames", "none")
+LABEL_SOURCES = ("auto", "subfolders", "filenames", "none")
+_RUNNING = "0123456789 _-()."  # what a running number at the end of a name is made of
+_FEW = 20  # words that are told
 _FILE_HEADINGS = frozenset({"file", "filename", "file_name", "image", "name", "path", "photo"})
 # Longer numbers are names: Python refuses to read thousands of digits.
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
@@ -58,22 +63,34 @@ class PhotoSet:
         photos: The photos; at least one.
         classes: The names that the labels index, or None if the labels are plain integers or
             there are none.
+        numbering: Which number stands for which class, and who says so, in words; "" for integers.
+        hint: How labels could be had, in words, where there are none.
     """
 
     name: str
     photos: tuple[Photo, ...]
     classes: tuple[str, ...] | None
+    numbering: str = ""
+    hint: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Labels:
-    """The labels of photos by name, and the names of classes that they index."""
+    """The labels of photos by name, the names of classes that they index, and who numbered these."""
 
     by_name: dict[str, int]
     classes: tuple[str, ...] | None
+    numbering: str = ""
 
 
-def read_photo_folder(folder: Path, *, labels: LabelSource = "auto", limit: int | None = None) -> PhotoSet:
+def read_photo_folder(
+    folder: Path,
+    *,
+    labels: LabelSource = "auto",
+    limit: int | None = None,
+    classes: ClassNames | None = None,
+    models: Sequence[Path] = (),
+) -> PhotoSet:
     """Lists the photos of a folder and of those below it.
 
     A file counts as a photo if its suffix is one of a format that Pillow decodes. Hidden files and
@@ -85,14 +102,19 @@ def read_photo_folder(folder: Path, *, labels: LabelSource = "auto", limit: int 
 
             * "subfolders": the first folder of each photo's name. If all are integers they are the
               labels; else the folders that hold photos, sorted, enumerate the classes.
-            * "filenames": the last integer of the file's stem that underscores, hyphens or the
-              stem's ends delimit (``imagenet_00_243.jpg`` is 243).
+            * "filenames": the name in front of running numbers, where there are several
+              (``circle_003.jpg`` is circle), else the last integer of the file's stem that underscores,
+              hyphens or the stem's ends delimit (``imagenet_00_243.jpg`` is 243).
             * a path: a CSV file with the columns file (relative to `folder`) and label, with or
-              without a header. Labels are integers, or names whose sorted order enumerates them.
+              without a header. Labels are integers, or names of classes.
             * "none": there are none.
             * "auto": the folder's labels.csv if it has one; else
-              sub-folders if every photo is in one and there are at least two; else none.
-        limit: At most this many photos, the first ones; labels are enumerated on all of them.
+              sub-folders if every photo is in one and there are at least two; else file names
+              that begin with classes of a list; else none.
+        limit: At most this many photos, spread over all; labels are enumerated on all of them.
+        classes: In the order of the model's outputs, which numbers names. Without them a list in the folder, beside
+            it or beside the models does that which has all names, and else alphabetical order.
+        models: That run on the photos.
 
     Returns:
         The photos in natural order, at least one.
@@ -104,19 +126,22 @@ def read_photo_folder(folder: Path, *, labels: LabelSource = "auto", limit: int 
     folder = Path(folder)
     _check_arguments(labels, limit)
     names = _list_photos(folder)
-    found = _read_labels(folder, names, labels)
-    chosen = names[:limit]
+    lists = _Lists(classes, folder, models)
+    found = _read_labels(folder, names, labels, lists)
+    chosen = [names[place] for place in spread_places(len(names), limit)]
     for name in chosen:
         _check_file(folder / name, name)
     photos = (Photo(folder / name, in_utf8(name), found.by_name.get(name)) for name in chosen)
-    classes = None if found.classes is None else tuple(map(in_utf8, found.classes))
-    return PhotoSet(in_utf8(real_path(folder).name) or str(folder), tuple(photos), classes)
+    own = None if found.classes is None else tuple(map(in_utf8, found.classes))
+    hint = "" if found.by_name or labels == "none" else _hint(names)
+    name = in_utf8(real_path(folder).name) or str(folder)
+    return PhotoSet(name, tuple(photos), own, in_utf8(found.numbering), in_utf8(hint))
 
 
 def _check_arguments(labels: LabelSource, limit: int | None) -> None:
-    if not isinstance(labels, Path) and labels not in _SOURCES:
+    if not isinstance(labels, Path) and labels not in LABEL_SOURCES:
         raise DataError(
-            f"Unknown source of labels {labels!r}. Use one of {', '.join(_SOURCES)}, or the path of a CSV file."
+            f"Unknown source of labels {labels!r}. Use one of {', '.join(LABEL_SOURCES)}, or the path of a CSV file."
         )
     if limit is not None and limit < 1:
         raise DataError(f"The limit on photos must be at least 1, but is {limit}.")
@@ -216,50 +241,111 @@ def _partition(items: Iterable[_Item], condition: Callable[[_Item], bool]) -> tu
 # --- Labels ----------------------------------------------------------------------------------
 
 
-def _read_labels(folder: Path, names: Sequence[str], source: LabelSource) -> _Labels:
+class _Lists:
+    """The lists of classes that may number names: the one that's given alone, else those nearby."""
+
+    def __init__(self, given: ClassNames | None, folder: Path, models: Sequence[Path]) -> None:
+        self._given, self.is_given = given, given is not None
+        self._nearby: Iterable[ClassNames] = () if given is not None else lists_nearby(folder, models)
+
+    def fitting(self, labels: Collection[str]) -> ClassNames | None:
+        """The one that is given where its names are meant, or the first that has all of these; None without any.
+
+        Raises:
+            DataError: if the one that is given lacks a name.
+        """
+        if self._given is None:
+            self._nearby = list(self._nearby)
+            return next((item for item in self._nearby if not item.lacks(labels)), None)
+        lacking = self._given.lacks(labels)
+        if lacking and all(map(_INTEGER.fullmatch, labels)):
+            return None
+        if lacking:
+            raise DataError(
+                f"The list of classes {self._given.source} doesn't have {', '.join(lacking[:5])}, which photos are "
+                f"labelled with; it has {numbered_in_words(self._given.names)}. Give the names as in the labels."
+            )
+        return self._given
+
+
+def _read_labels(folder: Path, names: Sequence[str], source: LabelSource, lists: _Lists) -> _Labels:
     """Reads the labels of all photos from a source, after settling what "auto" means."""
     if source == "auto":
-        source = _choose_source(folder, names)
+        source = _choose_source(folder, names, lists)
     if isinstance(source, Path):
-        return _labels_from_csv(source, names)
+        return _number(_labels_from_csv(source, names), lists)
     if source == "subfolders":
-        return _labels_from_subfolders(folder, names)
+        return _number(_labels_from_subfolders(folder, names), lists)
     if source == "filenames":
-        return _labels_from_names(folder, names)
+        return _number(_labels_from_names(folder, names, lists), lists)
     return _Labels({}, None)
 
 
-def _choose_source(folder: Path, names: Sequence[str]) -> LabelSource:
+def _choose_source(folder: Path, names: Sequence[str], lists: _Lists) -> LabelSource:
     file = folder / _LABELS_FILE
     if file.is_file():
         return file
-    in_folders = all("/" in name for name in names)
-    return "subfolders" if in_folders and len({_first_part(name) for name in names}) > 1 else "none"
+    if all("/" in name for name in names) and len({_first_part(name) for name in names}) > 1:
+        return "subfolders"
+    return "filenames" if _begin_with_classes(names, lists) else "none"
 
 
 def _first_part(name: str) -> str:
     return name.split("/", 1)[0]
 
 
-def _labels_from_subfolders(folder: Path, names: Sequence[str]) -> _Labels:
+def _labels_from_subfolders(folder: Path, names: Sequence[str]) -> dict[str, str]:
     inside, outside = _partition(names, lambda name: "/" in name)
     if outside:
         raise DataError(
             f"Labels are to come from sub-folders, but {_some(outside)} in {folder} is in none. "
             "Move each photo into the folder of its class, or choose another source of labels."
         )
-    return _number({name: _first_part(name) for name in inside})
+    return {name: _first_part(name) for name in inside}
 
 
-def _labels_from_names(folder: Path, names: Sequence[str]) -> _Labels:
+def _labels_from_names(folder: Path, names: Sequence[str], lists: _Lists) -> dict[str, str]:
+    if _begin_with_classes(names, lists) or _are_counted(names):
+        return {name: _beginning(name) for name in names}
     texts = {name: _label_in_stem(name) for name in names}
     without = [name for name, text in texts.items() if not text]
     if without:
         raise DataError(
             f"Labels are to come from file names, but {_some(without)} in {folder} doesn't have "
-            "an integer between underscores or hyphens. Rename the photos, or choose another source of labels."
+            "an integer between underscores or hyphens, and doesn't begin with a class. Name photos as in "
+            "circle_003.jpg or photo_12.jpg, give the list of classes that names begin with (--classes), or choose "
+            "another source of labels."
         )
-    return _number({name: text for name, text in texts.items() if text})
+    return {name: text for name, text in texts.items() if text}
+
+
+def _beginning(name: str) -> str:
+    """What stands in a file's name in front of its running number."""
+    return PurePosixPath(name).stem.rstrip(_RUNNING)
+
+
+def _begin_with_classes(names: Sequence[str], lists: _Lists) -> bool:
+    """Whether each name begins with a class of a list."""
+    labels = {_beginning(name) for name in names}
+    try:
+        return "" not in labels and lists.fitting(labels) is not None
+    except DataError:  # of the list that is given, which may be meant for other labels than names
+        return False
+
+
+def _are_counted(names: Sequence[str]) -> bool:
+    """Whether names begin with a few words, behind each of which photos are counted."""
+    stems = {PurePosixPath(name).stem for name in names}
+    words = {_beginning(name) for name in names}
+    return "" not in words and 1 < len(words) <= len(names) / 2 and len(stems) == len(names)
+
+
+def _hint(names: Sequence[str]) -> str:
+    """That names begin with what may be classes, where nothing says that they are."""
+    words = sorted({_beginning(name) for name in names})
+    if not _are_counted(names) or len(words) > _FEW:
+        return ""
+    return f"names begin with {', '.join(words)}: --labels filenames takes these for classes"
 
 
 def _label_in_stem(name: str) -> str | None:
@@ -269,9 +355,15 @@ def _label_in_stem(name: str) -> str | None:
     return matches[-1] if matches and matches[-1] != stem else None
 
 
-def _number(texts: dict[str, str]) -> _Labels:
-    """Reads labels as integers if all of them are, else enumerates them in sorted order."""
-    if all(_INTEGER.fullmatch(text) for text in texts.values()):
+def _number(texts: dict[str, str], lists: _Lists) -> _Labels:
+    """Numbers labels by the list of classes that has them; reads integers; else enumerates names in sorted order."""
+    whole = all(_INTEGER.fullmatch(text) for text in texts.values())
+    known = lists.fitting(set(texts.values())) if not whole or lists.is_given else None
+    if known is not None:
+        by_list = known.numbers()
+        numbers = {name: by_list[text.casefold()] for name, text in texts.items()}
+        return _Labels(numbers, known.names, f"{numbered_in_words(known.names)}, as {known.source} has them")
+    if whole:
         numbers = {name: int(text) for name, text in texts.items()}
         for name, number in numbers.items():
             if number < 0:
@@ -279,7 +371,8 @@ def _number(texts: dict[str, str]) -> _Labels:
         return _Labels(numbers, None)
     classes = tuple(sorted(set(texts.values())))
     indices = {label: index for index, label in enumerate(classes)}
-    return _Labels({name: indices[text] for name, text in texts.items()}, classes)
+    words = f"{numbered_in_words(classes)}, in alphabetical order; --classes FILE (a name a line) gives the model's"
+    return _Labels({name: indices[text] for name, text in texts.items()}, classes, words)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -291,7 +384,7 @@ def _some(names: Sequence[str]) -> str:
 # --- CSV -------------------------------------------------------------------------------------
 
 
-def _labels_from_csv(file: Path, names: Sequence[str]) -> _Labels:
+def _labels_from_csv(file: Path, names: Sequence[str]) -> dict[str, str]:
     """Reads the labels of all photos from a CSV file.
 
     The file column is looked up among the photos that were found, never opened as a path: a row
@@ -318,7 +411,7 @@ def _labels_from_csv(file: Path, names: Sequence[str]) -> _Labels:
             "or choose another source of labels ('none' for no labels)."
         )
     _check_kinds(file, texts, first_lines)
-    return _number(texts)
+    return texts
 
 
 def _csv_rows(file: Path) -> list[tuple[int, list[str]]]:
