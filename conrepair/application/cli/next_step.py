@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from conrepair.application.report.next_steps import Step, differing, fed, pair_step, typed
+from conrepair.application.report.next_steps import Step, differing, fed, pair_step
 from conrepair.application.verbs.options import Convert
 from conrepair.ground.runtime.invocation import invoked
+from conrepair.ground.runtime.path_text import typed
 from conrepair.ground.runtime.shown.progress import output_console
 from conrepair.verdicts.evaluate.verdict import Verdict
 

@@ -191,10 +191,10 @@ def subjects_of(
     recipes: dict[str, Recipe] = {}
     notes += list(dict.fromkeys(note for dataset in found.values() for note in dataset.notes))
     for model, subject in zip(active, subjects, strict=True):
-        recipe, note = _recipe(model, subject, recipes)
+        recipe, guessed = _recipe(model, subject, recipes)
         if subject.dataset is not None and subject.dataset.kind == "photos":
-            subject.recipe = recipes[model.name] = recipe
-            notes += [note] if note else []
+            subject.recipe, subject.guessed = recipe, guessed
+            recipes[model.name] = recipe
     return subjects, notes
 
 
@@ -248,22 +248,17 @@ def resolve_dataset(config: DatasetConfig, base: Path, *, progress: ProgressCall
     return synthetic(min(drawn.samples, config.limit or drawn.samples), limits)
 
 
-def _recipe(model: ModelConfig, subject: Subject, others: dict[str, Recipe]) -> tuple[Recipe, str]:
-    """A model's recipe, or that of what it's compared with; and a note where nobody said it."""
+def _recipe(model: ModelConfig, subject: Subject, others: dict[str, Recipe]) -> tuple[Recipe, bool]:
+    """A model's recipe, or that of what it's compared with; and whether nobody said it."""
     if model.recipe is not None:
         try:
-            return recipe_from_config(model.recipe), ""
+            return recipe_from_config(model.recipe), False
         except ConrepairError as error:
             raise ConfigError(f"model '{model.name}', recipe: {error}") from error
     recipe, own = default_recipe(model)
     if own or subject.dataset is None or subject.dataset.kind != "photos":
-        return recipe, ""
-    if model.compare_with in others:
-        return others[model.compare_with], ""
-    return recipe, (
-        f"{model.name}: no preprocessing (recipe) is configured: photos go in as raw pixels 0..255, so accuracy "
-        "means little"
-    )
+        return recipe, False
+    return (recipe, True) if model.compare_with not in others else (others[model.compare_with], False)
 
 
 def _subject(config: AuditConfig, model: ModelConfig, base: Path, progress: ProgressCallback) -> Subject:

@@ -102,8 +102,7 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         "trust": trust,
     }
     dataset = dataset_for(data, options, samples=count, models=paths)
-    recipe, notes = fitting_recipe(names[0], dataset, recipe)
-    notes = [*dataset.notes, *notes]
+    guessed, recipe, notes = recipe is None, fitting_recipe(dataset, recipe), [*dataset.notes]
     if count < options.count:
         notes = [*notes, fewer_in_words(count, times)]
     build = paths[-1] if is_build(paths[-1]) else None
@@ -118,6 +117,7 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
             batch_size=batch_size,
             dataset=dataset,
             recipe=recipe,
+            guessed=guessed,
         )
         for place, (name, path) in enumerate(zip(names, paths, strict=True))
         if path != build

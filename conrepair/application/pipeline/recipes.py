@@ -92,20 +92,14 @@ def _read_recipe(path: str | Path) -> Any:
         raise ConfigError(f"{path} can't be read as a recipe: {error}. Give a recipe.json, or a name.") from error
 
 
-def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[Recipe | None, list[str]]:
-    """How a dataset's samples become tensors, and a note where nobody said it.
+def fitting_recipe(dataset: Dataset, recipe: Recipe | None) -> Recipe | None:
+    """How a dataset's samples become tensors: raw pixels where nobody said it.
 
     Args:
-        name: Of the model.
-        dataset: That it runs on.
+        dataset: That a model runs on.
         recipe: That was given.
 
     Returns:
         None where samples are tensors already.
     """
-    if dataset.kind != "photos":
-        return None, []
-    if recipe is not None:
-        return recipe, []
-    words = "no preprocessing (--recipe) is given: photos go in as raw pixels 0..255, so accuracy means little"
-    return named_recipe("raw"), [f"{name}: {words}"]
+    return (recipe or named_recipe("raw")) if dataset.kind == "photos" else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from conrepair.application.engine.session import Session
-from conrepair.application.pipeline.datasets import dataset_for, is_array_file
+from conrepair.application.pipeline.datasets import dataset_for
 from conrepair.application.pipeline.declared_inputs import input_specs
 from conrepair.application.pipeline.plan import Goal
 from conrepair.application.pipeline.recipes import fitting_recipe, recipe_of
@@ -25,7 +25,6 @@ from conrepair.formats.models.detect import detect_framework
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import Feeds, open_feeds
-from conrepair.ground.data.pictures.named_recipes import RECIPES
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.intake.data import data_file
 from conrepair.ground.intake.models import model_file
@@ -74,9 +73,12 @@ def request_of(
     data, declared = data_file(options.data, given, limit=options.count), input_specs(options.inputs)
     path, own = model_file(options.model, given / "0", inputs=declared, data=data)
     framework = detect_framework(path)
-    goals = (_goal(options, path, framework, declared, data),) if isinstance(options, Convert) else ()
+    goals, calibrated = (), ""
+    if isinstance(options, Convert):
+        goal, calibrated = _goal(options, path, framework, declared, data)
+        goals = (goal,)
     dataset = dataset_for(data, options, samples=options.count, models=(path,))
-    recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
+    recipe = recipe_of(options.recipe)
     subject = Subject(
         name=slug(path),
         origin=path,
@@ -86,22 +88,25 @@ def request_of(
         backends=(backend,),
         batch_size=options.batch_size if isinstance(options, Execute) else Subject.batch_size,
         dataset=dataset,
-        recipe=recipe,
+        recipe=fitting_recipe(dataset, recipe),
+        guessed=recipe is None,
+        calibrated=calibrated,
     )
-    settings, notes = verb_settings(options), [*dataset.notes, *notes]
-    return Request(paths=(path,), data=data, subjects=(subject,), settings=settings, notes=tuple(notes))
+    settings, notes = verb_settings(options), dataset.notes
+    return Request(paths=(path,), data=data, subjects=(subject,), settings=settings, notes=notes)
 
 
-def _goal(options: Convert, path: Path, framework: str, declared: tuple[TensorSpec, ...], data: Path | None) -> Goal:
-    """What a model is converted to."""
+def _goal(
+    options: Convert, path: Path, framework: str, declared: tuple[TensorSpec, ...], data: Path | None
+) -> tuple[Goal, str]:
+    """What a model is converted to, and the converter that calibrates with its data; "" where none does."""
     via = options.via
     if options.to == framework and not via:
         raise UsageError(f"{path} is {framework} already. To convert it there and back, name converters (--via).")
     known = Model(framework, str(path), model_sha256(path), inputs=declared)
     route = pinned_route(via, framework, options.to) if via else find_route(framework, options.to, model=known)
     chosen = _options(options.options, route)
-    _check_calibration(route, chosen, data, recipe=options.recipe is not None)
-    return Goal(via=tuple(step.name for step in route.steps), options=chosen)
+    return Goal(via=tuple(step.name for step in route.steps), options=chosen), _calibrating(route, chosen, data)
 
 
 def inputs_file(path: Path) -> Output:
@@ -172,19 +177,16 @@ def _options(given: Mapping[str, Mapping[str, Any]] | Sequence[str], route: Rout
     return found
 
 
-def _check_calibration(
-    route: Route, options: Mapping[str, Mapping[str, Any]], data: Path | None, *, recipe: bool
-) -> None:
-    """Refuse to calibrate with what wasn't given.
+def _calibrating(route: Route, options: Mapping[str, Mapping[str, Any]], data: Path | None) -> str:
+    """The converter that calibrates with data; "" where none does.
 
     Args:
         route: The converters.
         options: By converter.
         data: What there is.
-        recipe: Whether there's one.
 
     Raises:
-        UsageError: if there's no data, or photos without a recipe.
+        UsageError: if there's no data.
     """
     for step in route.steps:
         chosen = step.complete(options.get(step.name, {}))
@@ -196,11 +198,8 @@ def _check_calibration(
                 f"{step.name}{asked} needs data to calibrate with. Give --data: a folder of photos (with --recipe) "
                 "or .npz/.npy."
             )
-        if not is_array_file(data) and not recipe:
-            raise UsageError(
-                f"{step.name} calibrates with photos, whose preprocessing decides the ranges. Give --recipe: "
-                f"{', '.join(RECIPES)}."
-            )
+        return step.name
+    return ""
 
 
 def convert_model(request: Request, session: Session) -> Converted:

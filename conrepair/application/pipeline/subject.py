@@ -37,6 +37,8 @@ class Subject:
         batch_size: How many samples it gets at once where it leaves that open.
         dataset: What it runs on.
         recipe: How photos become tensors; None where there are none.
+        guessed: Whether nobody said that.
+        calibrated: The converter that takes its ranges from photos, so that their preprocessing must be known.
         source: The model, once it was made or described.
         problem: Why it can't be looked at.
     """
@@ -53,6 +55,8 @@ class Subject:
     batch_size: int = 16
     dataset: Dataset | None = None
     recipe: Recipe | None = None
+    guessed: bool = False
+    calibrated: str = ""
     source: LoadedModel | None = None
     problem: Problem | None = None
 

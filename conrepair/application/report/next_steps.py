@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.told import OF_FILES, files_of, target_rows
 from conrepair.diagnosis.repairs.outcomes import RECIPE
 from conrepair.formats.models.formats import BY_SUFFIX
+from conrepair.ground.runtime.path_text import typed
 from conrepair.ground.runtime.words import percent, shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging.floor import By
@@ -105,13 +105,6 @@ def fed(command: str, *, but: str = "") -> list[str]:
         if flag in _FED and flag != but:
             found += [word] if equals else words[place : place + 2]
     return [*found, *(["--trust"] if "--trust" in words else [])]
-
-
-def typed(word: str | Path) -> str:
-    """A path as a person would type it here; a file whose name begins as options do isn't one."""
-    path = Path(word)
-    near = min(os.path.relpath(path), str(path), key=len) if path.is_absolute() else str(word)
-    return f"./{near}" if near.startswith("-") and path.exists() else near
 
 
 def _of_pair(row: Row, result: AuditResult) -> tuple[Step, ...]:

@@ -145,3 +145,10 @@ class FileNames:
 def _folded(name: str) -> str:
     """The same for names that some file system takes for one."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def typed(word: str | Path) -> str:
+    """A path as a person would type it here; a file whose name begins as options do isn't one."""
+    path = Path(word)
+    near = min(os.path.relpath(path), str(path), key=len) if path.is_absolute() else str(word)
+    return f"./{near}" if near.startswith("-") and path.exists() else near

@@ -17,13 +17,18 @@ from conrepair.application.report.result import Problem
 from conrepair.formats.models.detect import detect_framework, hides_inputs
 from conrepair.formats.models.formats import framework_needs
 from conrepair.formats.models.identity import model_sha256
-from conrepair.formats.models.model import Model
+from conrepair.formats.models.model import LoadedModel, Model
 from conrepair.formats.networks.synthetic_inputs import ChosenValues
 from conrepair.ground.data.binding import image_layout
+from conrepair.ground.data.input_range import InputRange
+from conrepair.ground.data.pictures.named_recipes import RECIPES
+from conrepair.ground.data.synthetic import SyntheticRange
 from conrepair.ground.data.tensor_spec import TensorSpec
-from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.ground.runtime.errors import ConrepairError, UsageError
 from conrepair.ground.runtime.files.store import Entry
 from conrepair.ground.runtime.path_text import model_path
+
+_PIXELS, _PIXEL = 255.0, 64.0  # the largest; more than any preprocessed one is
 
 
 def _inputs_from(state: RunState, subject: Subject) -> str | None:
@@ -148,6 +153,7 @@ def draw(state: RunState) -> None:
         for subject in state.subjects
         if _draws(subject)
     }
+    tell_recipes(state)
     tasks = {name: _task(state, name, group) for name, group in groups.items()}
     for name, entry in state.all_made("draw", tasks).items():
         if entry is None:
@@ -158,6 +164,43 @@ def draw(state: RunState) -> None:
         for subject in groups[name]:
             if subject.dataset is not None:
                 subject.dataset = with_ranges(subject.dataset, chosen.limits)
+
+
+def tell_recipes(state: RunState) -> None:
+    """Say whether raw pixels are right for models whose photos nobody said how to preprocess.
+
+    Raises:
+        UsageError: if a quantization is to be calibrated with photos that aren't preprocessed.
+    """
+    unsaid = [item for item in state.subjects if item.guessed and item.compare_with is None and item.recipe]
+    tasks = {item.name: _range_task(state, item, item.source) for item in unsaid if item.source is not None}
+    for name, entry in state.all_made("read", tasks).items():
+        known = None if entry is None else next(iter(entry.read(ChosenValues).limits.inputs), None)
+        if known is not None and _takes_pixels(known):
+            state.tell(f"{name}: photos go in as raw pixels (no --recipe is given), which it's made for: {known}")
+            continue
+        if converter := state.subject(name).calibrated:
+            raise UsageError(
+                f"{converter} calibrates with photos, whose preprocessing decides the ranges, and {name} doesn't say "
+                f"that it takes raw pixels. Give --recipe: {', '.join(RECIPES)}."
+            )
+        made_for = "" if known is None else f", and it's made for {known}"
+        state.tell(
+            f"{name}: no preprocessing (--recipe) is given: photos go in as raw pixels 0..255{made_for}, so accuracy "
+            "means little"
+        )
+
+
+def _takes_pixels(known: InputRange) -> bool:
+    """Whether a model is made for pixels as they are, as one with a layer that rescales them."""
+    return min(known.low, default=-1.0) >= -_PIXEL and _PIXEL <= max(known.high, default=0.0) <= 2 * _PIXELS
+
+
+def _range_task(state: RunState, subject: Subject, source: LoadedModel) -> Task:
+    """What reads of a model's file which values its inputs are made for, and runs nothing."""
+    limits, inputs = SyntheticRange(), subject.inputs(source)
+    payload = {"source": source.with_inputs(inputs), "made": (), "limits": limits, "count": 0, "batch": 2}
+    return state.task(f"{subject.name}, range", "draw_inputs", payload, source)
 
 
 def _draws(subject: Subject) -> bool:

@@ -11,7 +11,9 @@ from conrepair.application.report.result import AuditResult, Row
 from conrepair.diagnosis.localization.judge.quantized_rules import OVERFLOWS, SATURATES, SHIFTED, ZERO_POINTS
 from conrepair.diagnosis.localization.result import OPERAND, Localization, LocatedFault
 from conrepair.formats.models.model import Model
+from conrepair.ground.data.pictures.named_recipes import RECIPES
 from conrepair.ground.graph.kinds import Kind
+from conrepair.ground.runtime.path_text import typed
 from conrepair.ground.runtime.words import shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -26,6 +28,7 @@ class About:
         backend: That ran the target, where what it computes was compared.
         data: What was fed, in words.
         samples: On which outputs were compared, too; 0 where layers alone were.
+        recipe: By which photos were preprocessed, as its option has it; "" where there are none.
     """
 
     source: Model
@@ -33,6 +36,7 @@ class About:
     data: str = ""
     samples: int = 0
     backend: str = ""
+    recipe: str = ""
 
 
 def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
@@ -45,8 +49,12 @@ def about_step(row: Row, result: AuditResult, place: int = -1) -> About:
     """
     step, data = row.localized.steps[place], result.datasets.get(row.reference, "")
     samples = 0 if row.comparison is None or row.ran.run is None else row.ran.run.count
-    files = step.compared
-    return About(source=files.source, target=files.target, data=data, samples=samples, backend=files.backend)
+    files, used = step.compared, result.recipes.get(row.reference)
+    name = "" if used is None else str(used.get("name", ""))
+    recipe = "" if used is None else name if name in RECIPES else "RECIPE.json"
+    return About(
+        source=files.source, target=files.target, data=data, samples=samples, backend=files.backend, recipe=recipe
+    )
 
 
 FUSED = 48
@@ -148,10 +156,11 @@ def _words(fault: LocatedFault) -> str:
 def verdict_advice(result: Localization, about: About | None) -> str:
     """What to do about a target without a faulty layer: it promises no more than was seen."""
     if result.latent and result.verdict.is_right:
+        files = [] if about is None else [typed(model.path) for model in (about.source, about.target)]
         count = "one layer differs" if len(result.latent) == 1 else f"{len(result.latent)} layers differ"
         return (
             f"Right on {seen(result)}, but {count} in a way that these inputs don't trigger. Your own (--data) may. "
-            "`conrepair repair --latent` fixes it."
+            f"`{shlex.join(['conrepair', 'repair', *files, '--latent'])}` fixes it."
         )
     words = _VERDICTS.get(result.verdict, _NO_PLACE)
     if result.options.unsaid and result.verdict in {Verdict.QUANTIZED, Verdict.UNDECIDED}:
@@ -190,8 +199,12 @@ def _again(about: About | None) -> str:
     step = None if about is None else _QUANTIZERS.get((about.source.framework, about.target.framework))
     if about is None or step is None:
         return ""
-    path = shlex.quote(Path(about.source.path).name)
-    return f": `conrepair convert {path} --to {about.target.framework} {step} --data DATA -o NEW`"
+    path = shlex.quote(typed(about.source.path))
+    recipe = f" --recipe {about.recipe}" if about.recipe else ""
+    unsaid = ", whose preprocessing RECIPE.json says" if about.recipe.endswith(".json") else ""
+    photos = "" if about.recipe else ", with their --recipe"
+    command = f"conrepair convert {path} --to {about.target.framework} {step} --data DATA{recipe} -o NEW"
+    return f": `{command}` (DATA: a folder of photos{photos}, or arrays (.npz){unsaid}; NEW: the file to write)"
 
 
 def _quoted(name: str, partner: str) -> str:

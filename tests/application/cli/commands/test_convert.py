@@ -134,6 +134,38 @@ def test_photos_without_a_recipe_are_noted(folder: Path, capsys: pytest.CaptureF
     assert "raw pixels" not in capsys.readouterr().out
 
 
+def rescaling(pixels: float) -> None:
+    """A network whose first layers make numbers from -1 to 1 of what it's made for."""
+    one = f"float one = {{1.0}}, float half = {{{pixels / 2}}}"
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 3, 8, 8] x) => (float[n, 4, 8, 8] y)'
+    body = f"<{one}> {{ divided = Div (x, half) small = Sub (divided, one) y = Conv (small, weights) }}"
+    model = onnx.parser.parse_model(f"{head} {body}")
+    weights = np.random.default_rng(0).normal(size=(4, 3, 1, 1)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "weights"))
+    onnx.save(model, "net.onnx")
+
+
+def test_raw_pixels_are_right_for_a_network_that_rescales_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "photos").mkdir()
+    generator = np.random.default_rng(0)
+    for place in range(4):
+        pixels = generator.integers(0, 255, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / "photos" / f"{place}.png")
+    command = ["net.onnx", "--to", "onnx", "--via", "onnx-quantize-static", "-o", "new.onnx", "--data", "photos"]
+    rescaling(1.0)
+    assert convert(*command) == 2
+    told = capsys.readouterr().err
+    assert "onnx-quantize-static calibrates with photos, whose preprocessing decides the ranges, and net.onnx" in told
+    assert not (folder / "new.onnx").exists()
+    rescaling(255.0)
+    assert convert(*command) == 0
+    told = capsys.readouterr().out
+    assert "net.onnx: photos go in as raw pixels (no --recipe is given), which it's made for: 0 to 255 (" in told
+    assert "accuracy means little" not in told
+
+
 def test_what_makes_equal_answers_worthless_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
     save("a = Abs (x) b = Neg (a) y = Log (b)", opset=17)
     assert convert("net.onnx", "--to", "torch", "-o", "net.pt2") == 1

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from localizations import fault_of, row
 from localizing import localize_networks
 from onnx_networks import drawn, written
 from small_models import model_of
 
-from conrepair.application.report.localization.advice import fault_advice
+from conrepair.application.report.localization.advice import About, fault_advice
+from conrepair.diagnosis.localization.judge.quantized_rules import SATURATES
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.result import LocatedFault
+from conrepair.formats.models.model import Model
 from conrepair.formats.onnx.read.network import open_network
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.kinds import Kind
@@ -91,3 +95,18 @@ def test_no_advice_quotes_a_name_that_is_empty(kind: Kind, source: str, target: 
     layers: dict[str, Any] = {"source_layers": (), "target_layers": (), "evidence": (), "step": ""}
     fault = LocatedFault(kind=kind, source_tensor=source, target_tensor=target, **layers, **sizes)
     assert "``" not in fault_advice(fault, None)
+
+
+def test_the_command_that_quantizes_again_runs_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file as it's typed here, the preprocessing that photos had, and what is to be filled in."""
+    monkeypatch.chdir(tmp_path)
+    fault = fault_of(row(0, 1.0), Kind.PRECISION, differences=((SATURATES, "clips"),))
+    models = [Model(name, str(tmp_path / "my nets" / f"net.{name}"), "0" * 64) for name in ("keras", "tflite")]
+    told = About(source=models[0], target=models[1], recipe="keras:tf")
+    command = "conrepair convert 'my nets/net.keras' --to tflite --option keras-tflite.quantize=int8 --data DATA"
+    meant = "(DATA: a folder of photos, or arrays (.npz); NEW: the file to write)"
+    assert fault_advice(fault, told).endswith(f": `{command} --recipe keras:tf -o NEW` {meant}.")
+    told = dataclasses.replace(told, recipe="")
+    assert f"`{command} -o NEW` (DATA: a folder of photos, with their --recipe, or" in fault_advice(fault, told)
