@@ -167,7 +167,7 @@ FUNCTIONS: Mapping[str, Operator] = {
     "Selu": _function(selu, lambda x, alpha, gamma: gamma * _elu_slope(x, alpha), _RECTIFIER, (0.0,)),
     "Celu": _function(celu, lambda x, alpha: np.where(x > 0, 1, np.exp(x / alpha)), _RECTIFIER, (0.0,)),
     "ThresholdedRelu": _function(thresholded_relu, _beyond, _RECTIFIER, lambda alpha: [alpha]),
-    "Shrink": _function(shrink, _beyond, _RECTIFIER, lambda lambd, **_: [-lambd, lambd], left_open=True),
+    "Shrink": _function(shrink, _beyond, _RECTIFIER, lambda lambd, **_: [-lambd, lambd]),
     "Gelu": _function(gelu, _gelu_slope, _RECTIFIER, (-0.7517916243924, -0.7524614220711)),
     "Swish": _function(swish, _swish_slope, _RECTIFIER, lambda alpha: [-1.2784645427611 / alpha if alpha else 0.0]),
     "HardSwish": _function(

@@ -87,7 +87,6 @@ LAYERS: Mapping[str, Operator] = {
             "cubic_coeff_a": -0.75,
             "scales": None,
         },
-        left_open=True,
     ),
     **dict.fromkeys(
         ("QuantizeLinear", "DequantizeLinear"),

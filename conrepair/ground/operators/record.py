@@ -34,8 +34,6 @@ class Operator:
         exact: Whether it rounds nothing.
         commutes: Whether its operands may be exchanged.
         logical: Whether it's of truth values.
-        left_open: Whether ONNX leaves something open: whole numbers divided by zero, made of fractions, or of
-            negative powers; which is the largest where one isn't a number.
         domain: Of what it reads, where it's finite; None for all numbers.
         unbounded: Why there's no bound of its rounding.
         terms: Of what it reads and its attributes, how large what cancels on the way is, which a rounding error is
@@ -52,7 +50,6 @@ class Operator:
     exact: bool = False
     commutes: bool = False
     logical: bool = False
-    left_open: bool = False
     domain: tuple[float, float] | None = None
     unbounded: str = ""
     terms: Function | None = None

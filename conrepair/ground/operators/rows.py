@@ -75,8 +75,8 @@ ROWS: Mapping[str, Operator] = {
     "ReduceProd": _reduction(np.prod),
     "ReduceL2": _reduction(lambda x, **along: np.sqrt(np.sum(x * x, **along))),
     "ReduceSumSquare": _reduction(lambda x, **along: np.sum(x * x, **along)),
-    "ArgMax": Operator(np.argmax, STEP, {}, {"axis": None, "keepdims": True}, exact=True, left_open=True),
-    "ArgMin": Operator(np.argmin, STEP, {}, {"axis": None, "keepdims": True}, exact=True, left_open=True),
+    "ArgMax": Operator(np.argmax, STEP, {}, {"axis": None, "keepdims": True}, exact=True),
+    "ArgMin": Operator(np.argmin, STEP, {}, {"axis": None, "keepdims": True}, exact=True),
     "CumSum": Operator(_running, _OF_ALL, attributes={"axis": None, "exclusive": False, "reverse": False}),
     "BatchNormalization": _normalization(
         BY_CHANNEL, {**_BOTH, "mean": "[channels]", "variance": "[channels]"}, training_mode=False

@@ -26,8 +26,9 @@ from conrepair.ground.metrics.ulps import Grid, grid_of
 from conrepair.ground.operators.all_operators import ROUNDED
 from conrepair.ground.operators.record import Array
 from conrepair.verdicts.truth.approximate import Machine
+from conrepair.verdicts.truth.left_open import opened
 from conrepair.verdicts.truth.referees import reference_of
-from conrepair.verdicts.truth.rules import LEFT_OPEN, Call, Step, estimate, full, is_real, lost, rule_of
+from conrepair.verdicts.truth.rules import MADE_WHOLE, Call, Step, estimate, full, is_real, lost, rule_of
 from conrepair.verdicts.truth.widening import REAL, types_of, widened_feeds
 
 Accuracy = Mapping[str, float | Callable[[Array], Array]]
@@ -169,9 +170,10 @@ class Analysis:
         grids = [self._grid(*pair) if is_real(pair[1]) else None for pair in pairs]
         machines = [Machine(grid, ulps, likely) for grid in grids]
         call = Call(**vars(step), bounds=operands, machines=machines)
-        known = call.certain() and step.operator not in LEFT_OPEN and not any(grids)
+        known = call.certain() and step.operator not in MADE_WHOLE and not any(grids)
         with np.errstate(all="ignore"):
-            return lost(call, call.all(0.0) if known else rule(call)), rule is estimate and not known
+            found = lost(call, call.all(0.0) if known else rule(call))
+            return opened(call, found), rule is estimate and not known
 
 
 def _run_within(node: Any, values: Mapping[str, Any], outer: Sequence[str], *operands: Any) -> Any:

@@ -189,6 +189,15 @@ def _pad(x: Array, pads: Any, value: Any = None, axes: Any = None, mode: str = "
     return pad(x, pads=everywhere.ravel(), mode=mode, value=around)
 
 
+def _one_hot(indices: Array, depth: Any, values: Array, axis: int = -1) -> Array:
+    """The reference's finds no place for fractions, which ONNX makes whole."""
+    count, off, on = int(np.ravel(depth)[0]), *values
+    places = np.trunc(np.asarray(indices, np.float64)) if indices.dtype.kind == "f" else indices
+    around = np.where(places < 0, places + count, places)
+    hot = np.moveaxis(around[..., None] == np.arange(count), -1, axis)
+    return np.asarray(np.where(hot, on, off), values.dtype)
+
+
 def _mean_variance_normalization(x: Array, axes: Any = None) -> Array:
     """Its definition has constants in float32, and the difference of two nearly equal means."""
     along = tuple((0, 2, 3) if axes is None else axes)
@@ -242,6 +251,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
     "GlobalLpPool": lambda x, p=2: (np.abs(x) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True) ** (1.0 / p),
     # The reference's doesn't broadcast its first operand.
     "Mean": lambda *operands: sum(operands) / len(operands),
+    "OneHot": _one_hot,
     "Pad": _pad,
     # The reference's adds numbers up without their magnitudes.
     "LpNormalization": lambda x, axis=-1, p=2: OPERATORS["LpNormalization"].compute(x, axes=axis, p=p),

@@ -239,13 +239,8 @@ def _poles(branch: Callable[[Array], Array]) -> Rule:
 
 def _quotient(call: Call) -> Bounds:
     if call.machine.grid is None and np.asarray(call.values[0]).dtype.kind != "f":
-        return [_divided(call, 0.0)] if call.certain() else call.all(np.inf)
+        return call.all(0.0 if call.certain() else np.inf)
     return [(call.operand(0) / call.operand(1)).bound]
-
-
-def _divided(call: Call, bound: Any) -> Array:
-    """A bound where divisors aren't zero: ONNX doesn't say what whole numbers give there."""
-    return np.where(np.broadcast_to(np.asarray(call.values[1]) == 0, np.shape(call.result)), np.inf, bound)
 
 
 def _power(call: Call) -> Bounds:
@@ -258,8 +253,6 @@ def _power(call: Call) -> Bounds:
     )
     exact = np.broadcast_to((base.bound == 0) & (exponent.bound == 0), value.shape)
     moved = np.where(exact | np.isnan(value), 0, furthest(found, {0: value})[0])
-    if value.dtype.kind != "f":
-        moved = np.where(np.broadcast_to(exponent.value < 0, value.shape), np.inf, moved)  # a fraction, made whole
     return [call.machine.settled(value, moved)]
 
 
@@ -271,8 +264,7 @@ def _remainder(call: Call) -> Bounds:
     parts = whole(quotient.value)
     same = (whole(quotient.value - quotient.bound) == parts) & (whole(quotient.value + quotient.bound) == parts)
     moved = np.where(same, one.bound + np.abs(parts) * two.bound, np.inf)
-    settled = call.machine.settled(call.result, np.where((one.bound == 0) & (two.bound == 0), 0, moved))
-    return [settled if np.asarray(call.values[1]).dtype.kind == "f" else _divided(call, settled)]
+    return [call.machine.settled(call.result, np.where((one.bound == 0) & (two.bound == 0), 0, moved))]
 
 
 def _compared(call: Call) -> Bounds:
@@ -285,6 +277,9 @@ def _compared(call: Call) -> Bounds:
 def _logical(call: Call) -> Bounds:
     return [1.0 * functools.reduce(np.logical_or, (bound > 0 for bound in call.bounds))]
 
+
+MADE_WHOLE = frozenset({"Resize", "Shrink"})
+"""Operators that round what lies between whole numbers, which ONNX doesn't say how."""
 
 _WHOLE_IN_FLOAT32 = 2.0**24
 
@@ -310,10 +305,6 @@ def _made_whole(rule: Rule, *, weighed: bool = False) -> Rule:
     return whole
 
 
-LEFT_OPEN = frozenset({"Hardmax", "TopK", *(name for name, item in OPERATORS.items() if item.left_open)})
-"""Operators of which ONNX leaves something open, as records say it."""
-
-
 def _whole(call: Call) -> Bounds:
     """All or nothing: which elements there are, or which one is where."""
     return call.all(0.0 if call.certain() else np.inf)
@@ -322,8 +313,6 @@ def _whole(call: Call) -> Bounds:
 def _chosen(call: Call) -> Bounds:
     """An index, or all shares of a row: anything where another element may be the extreme one."""
     x, axis = call.operand(0), int(call.attribute("axis", 0))
-    if np.isnan(x.value).any():
-        return call.all(np.inf)
     if call.certain(0):
         return _exact(call)
     value = -x.value if call.operator == "ArgMin" else x.value
@@ -337,8 +326,6 @@ def _chosen(call: Call) -> Bounds:
 def _top(call: Call) -> Bounds:
     """Sorted values move no farther than unsorted ones; their places are certain where all are apart."""
     x, axis = call.operand(0), int(call.attribute("axis", -1))
-    if np.isnan(x.value).any():
-        return call.all(np.inf)
     order = np.argsort(x.value, axis)
     low, high = (np.take_along_axis(x.value + sign * x.bound, order, axis) for sign in (-1, 1))
     touching = np.maximum.accumulate(high, axis).take(range(order.shape[axis] - 1), axis)
