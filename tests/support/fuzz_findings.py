@@ -14,6 +14,7 @@ from conrepair_lab.fuzz.cause import Cause
 from conrepair_lab.fuzz.finding import Finding, key_of
 from conrepair_lab.fuzz.looking import look, other_answers
 from conrepair_lab.report.fuzz.folder import write_finding
+from conrepair_lab.report.fuzz.reproducer import reproducer
 from conrepair_lab.systems.registry import entry
 
 _VERSIONS = {"onnxruntime": importlib.metadata.version("onnxruntime")}
@@ -55,4 +56,4 @@ def written_finding(finding: Finding, case: Case, folder: Path, right: Array | N
     network = Path(asked.runs.programmed(case.file(folder), asked.chosen, folder).path)
     if right is None and (answers := other_answers(case)) is not None:
         right = answers.get(finding.suspicion.output)
-    return write_finding(finding, case, network, right, folder / "findings")
+    return write_finding(finding, case, reproducer(finding, case, network, right), folder / "findings")

@@ -142,7 +142,9 @@ def to_real(spec: TensorSpec, array: Array) -> Array:
 
 
 def fileable(array: Array) -> Array:
-    """The same numbers as NumPy's files hold them: float32, which has them all, where they have no such type."""
+    """The same numbers as NumPy's files hold them: float32 or bytes, which have them all, for types that it lacks."""
+    if array.dtype.name.startswith(("int4", "uint4", "int2", "uint2")):
+        return array.astype(np.uint8 if array.dtype.name.startswith("u") else np.int8)
     return array.astype(np.float32) if array.dtype.name.startswith(ONLY_ELSEWHERE) else array
 
 

@@ -25,7 +25,7 @@ _LONGEST = 2000  # characters of a tool's message
 
 
 @dataclass(frozen=True)
-class _Interpreter:
+class Interpreter:
     """A Python, its flags, environment variables, and the lock that keeps it from being removed, if there's one."""
 
     python: Path
@@ -67,13 +67,13 @@ class Script:
         answers, told = os.pipe()
         files = [script_process.__file__, str(script), str(asked), str(told), str(os.getpid())]
         try:
-            with _interpreter(within) as interpreter:
+            with interpreter(within) as python:
                 self._process = subprocess.Popen(
-                    [str(interpreter.python), *interpreter.flags, *files],
+                    [str(python.python), *python.flags, *files],
                     cwd=room,
-                    env={**os.environ, **interpreter.variables, **(variables or {})},
+                    env={**os.environ, **python.variables, **(variables or {})},
                     stdin=subprocess.DEVNULL,
-                    pass_fds=(asked, told, *interpreter.locks),
+                    pass_fds=(asked, told, *python.locks),
                 )
         except BaseException:
             os.close(requests)
@@ -170,10 +170,15 @@ def run_script(
 
 
 @contextlib.contextmanager
-def _interpreter(within: Environment | None) -> Iterator[_Interpreter]:
+def interpreter(within: Environment | None) -> Iterator[Interpreter]:
+    """The Python of an environment, which isn't removed meanwhile; of None our own, with what this process finds.
+
+    Raises:
+        ToolEnvironmentError: if the environment hasn't been made.
+    """
     if within is None:
         path = os.pathsep.join(entry for entry in sys.path if entry)
-        yield _Interpreter(Path(sys.executable), ("-P",), {"PYTHONPATH": path})
+        yield Interpreter(Path(sys.executable), ("-P",), {"PYTHONPATH": path})
         return
     with use_environment(within) as used:
         if used is None:
@@ -184,7 +189,7 @@ def _interpreter(within: Environment | None) -> Iterator[_Interpreter]:
         made, lock = used
         # Some tools call programs of theirs by name.
         path = os.pathsep.join([str(made.python.parent), os.environ.get("PATH", os.defpath)])
-        yield _Interpreter(made.python, ("-I",), {"PATH": path}, (lock,))
+        yield Interpreter(made.python, ("-I",), {"PATH": path}, (lock,))
 
 
 def _words(error: Mapping[str, str]) -> str:

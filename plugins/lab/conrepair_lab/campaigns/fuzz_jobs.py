@@ -16,9 +16,9 @@ import numpy as np
 import onnx
 
 from conrepair.application.report.encode import encode
-from conrepair.formats.models.identity import copy_model
 from conrepair.formats.onnx.load.file import nodes_of
 from conrepair.ground.data.tensors import opened_arrays
+from conrepair.ground.runtime.files.whole import put_text
 from conrepair.ground.runtime.libraries import EXTRAS
 from conrepair.ground.runtime.words import shortened
 from conrepair_lab.campaigns.generate_jobs import AT, bounded
@@ -26,22 +26,27 @@ from conrepair_lab.cases.case import Array, Case, read, written
 from conrepair_lab.cases.sizes import SIZES, definite, drawn_sizes, largest, resized
 from conrepair_lab.fuzz.cause import Cause
 from conrepair_lab.fuzz.fed import drawn_constants, drawn_specials
-from conrepair_lab.fuzz.finding import choices
+from conrepair_lab.fuzz.finding import Finding, choices, key_of
 from conrepair_lab.fuzz.looking import SUSPECT, UNJUDGED, declared, further, look, looked_at, other_answers
 from conrepair_lab.fuzz.reducing import reduced
+from conrepair_lab.fuzz.shown import Shown, shown
 from conrepair_lab.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, REFUSED, SLOWER, Suspicion
 from conrepair_lab.fuzz.trial import tried
 from conrepair_lab.generate.generated import INPUTS, MODEL, OUTPUTS
+from conrepair_lab.report.fuzz.folder import FINDING, REPRODUCE, read_finding
+from conrepair_lab.report.fuzz.reproducer import needed, reproducer
 from conrepair_lab.systems.registry import Entry
 from conrepair_lab.systems.registry import entry as entry_of
+from conrepair_lab.systems.released import Released
 
-TOLD, CASE, PROGRAMMED, RIGHT = "told.jsonl", "case", "programmed", "right.npz"
+TOLD, CASE = "told.jsonl", "case"
 """In a job's folder."""
 
 _FIRST_SECONDS = 120.0
 """More for a worker's first network of a system: libraries are imported."""
 
 _LONGEST = 1000
+_IMPORTING = 60.0  # seconds more for a program, which imports its libraries
 _ODD = 2  # draws of odd numbers that a build is fed
 _THREADED = 10_000  # elements that libraries deal to threads
 _tried: set[str] = set()  # systems that this process has run
@@ -202,6 +207,7 @@ class Made:
         choices: As of `conrepair_lab.fuzz.finding.choices`.
         also: Other settings that show it.
         versions: Of what took part.
+        shown: What its program did.
     """
 
     verdict: str
@@ -215,6 +221,32 @@ class Made:
     choices: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    shown: tuple[Shown, ...] = ()
+
+    def finding(self, asked: Entry, source: str) -> Finding:
+        """The finding that it is.
+
+        Args:
+            asked: The system and its setting.
+            source: Of the network in which it was seen.
+        """
+        told = {
+            name: getattr(self, name) for name in ("tries", "smallest", "cause", "case", "also", "versions", "shown")
+        }
+        if self.suspicion is None:
+            raise ValueError("nothing is seen")
+        return Finding(
+            key=key_of(asked.system, self.suspicion, self.operators, self.cause, self.choices),
+            system=asked.system,
+            setting=asked.setting,
+            suspicion=self.suspicion,
+            operators=self.operators,
+            judges=self.words,
+            blamed=asked.runs.blamed(asked.chosen, self.versions),
+            source=source,
+            release=asked.release,
+            **told,
+        )
 
 
 def fuzz_reduce(
@@ -233,7 +265,7 @@ def fuzz_reduce(
     """Make a finding of a suspicion.
 
     Args:
-        folder: Receives `CASE`, `PROGRAMMED` and `RIGHT`.
+        folder: Receives `CASE` and the program.
         entry: The system and its setting.
         network: Folder.
         suspicion: What was seen.
@@ -252,28 +284,40 @@ def fuzz_reduce(
         return made
     written(found.case, folder / CASE)
     ends = found.suspicion.kind in ENDS  # who shows that, too, isn't asked: it would end this process
-    of = found.case if found.suspicion.stage != SIZES else resized(found.case) or found.case
-    right = None if ends else {**(other_answers(of) or {}), **declared(of.model)}
-    if right is not None and found.suspicion.output in right:
-        np.savez(folder / RIGHT, right=right[found.suspicion.output])
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        model = found.case.file(Path(scratch))
-        try:
-            programmed = asked.runs.programmed(model, asked.chosen, Path(scratch))
-        except Exception:  # noqa: BLE001 (where converting is what fails, programs begin with the ONNX file)
-            programmed = model
-        copy_model(Path(programmed.path), folder / PROGRAMMED)
-    return dataclasses.replace(
+    made = dataclasses.replace(
         made,
         operators=tuple(node.op_type for node in nodes_of(found.case.model.graph)),
         choices=choices(found.case.model),
         also=() if ends else tuple(name for name in others if _shown(found.case, found.suspicion, name, folder)),
         versions=_versions(),
     )
+    ran = _ran(made.finding(asked, ""), found.case, asked, folder, longest)
+    return dataclasses.replace(made, shown=() if ran is None else (ran,))
 
 
-def fuzz_recheck(folder: Path, entry: str, case: Path, key: str, suspicion: Suspicion) -> tuple[str, str]:
-    """Try a finding's case again.
+def _ran(finding: Finding, case: Case, asked: Entry, folder: Path, longest: float) -> Shown | None:
+    """Write a finding's program into a folder, and run it: by the release that's asked, in its environment."""
+    seen = finding.suspicion
+    of = case if seen.stage != SIZES else resized(case) or case
+    right = {} if seen.kind in ENDS else {**(other_answers(of) or {}), **declared(of.model)}
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        model = case.file(Path(scratch))
+        try:
+            programmed = asked.runs.programmed(model, asked.chosen, Path(scratch))
+        except Exception:  # noqa: BLE001 (where converting is what fails, programs begin with the ONNX file)
+            programmed = model
+        text = reproducer(finding, case, Path(programmed.path), right.get(seen.output))
+    program = folder / REPRODUCE
+    put_text(program, text)
+    within = asked.runs.within(asked.chosen) if isinstance(asked.runs, Released) else None
+    needs = needed(finding, text)
+    return shown(program, seen, needs, seconds=longest + _IMPORTING, within=within, release=asked.release)
+
+
+def fuzz_recheck(
+    folder: Path, entry: str, case: Path, key: str, suspicion: Suspicion
+) -> tuple[str, str, Shown | None]:
+    """Try a finding's case again, and by another release its program, too: written anew, as it may be anybody's.
 
     Args:
         folder: For files.
@@ -283,18 +327,22 @@ def fuzz_recheck(folder: Path, entry: str, case: Path, key: str, suspicion: Susp
         suspicion: What was seen.
 
     Returns:
-        "there", "gone" or "unknown", and words.
+        "there", "gone" or "unknown", words, and what the program did in another release.
     """
     asked, tried_again = entry_of(entry), read(case)
     if tried_again.key != key:
-        return "unknown", "the folder holds another case than its finding. Copy the whole folder again."
+        return "unknown", "the folder holds another case than its finding. Copy the whole folder again.", None
     found = look(tried_again, asked.runs, asked.chosen, folder, stage=suspicion.stage)
     words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
+    ran = None
+    if asked.release and (case / FINDING).is_file():
+        finding = dataclasses.replace(read_finding(case), release=asked.release)
+        ran = _ran(finding, tried_again, asked, folder, _IMPORTING)
     if suspicion.same(found.suspicion):
-        return "there", words
+        return "there", words, ran
     if found.verdict in {REFUSED, UNJUDGED, SUSPECT}:
-        return "unknown", f"{found.verdict}: {words}"
-    return "gone", found.verdict
+        return "unknown", f"{found.verdict}: {words}", ran
+    return "gone", found.verdict, ran
 
 
 def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from conrepair.application.engine.place import executor
 from conrepair.application.engine.problems import problem_of_failure
 from conrepair.application.engine.side_by_side import run_side_by_side
@@ -26,7 +24,7 @@ from conrepair.ground.runtime.processes.workers import ENDED, Failure, Job, Outc
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
 from conrepair.ground.runtime.typed import typed
 from conrepair_lab.campaigns.fuzz_database import DATABASE, Database, Suspect
-from conrepair_lab.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD, Made
+from conrepair_lab.campaigns.fuzz_jobs import CASE, TOLD, Made
 from conrepair_lab.campaigns.fuzz_networks import FuzzNetwork, Source, dealt, functions_of, rounds
 from conrepair_lab.campaigns.generate_functions import functions_at
 from conrepair_lab.campaigns.generate_jobs import AT
@@ -34,12 +32,12 @@ from conrepair_lab.campaigns.network_folder import text_of
 from conrepair_lab.campaigns.rechecking import fuzz_job
 from conrepair_lab.cases.case import read
 from conrepair_lab.fuzz.apart import PROCESS
-from conrepair_lab.fuzz.finding import Finding, key_of
+from conrepair_lab.fuzz.finding import Finding
 from conrepair_lab.fuzz.known import Known
 from conrepair_lab.fuzz.looking import SUSPECT, UNJUDGED, Looked
 from conrepair_lab.fuzz.suspicion import OF_RUNS, REFUSED, Suspicion
 from conrepair_lab.options.fuzz import Fuzz
-from conrepair_lab.report.fuzz.folder import write_finding
+from conrepair_lab.report.fuzz.folder import REPRODUCE, write_finding
 from conrepair_lab.report.fuzz.summary import Summary
 from conrepair_lab.systems.registry import entry
 
@@ -307,28 +305,13 @@ class Campaign:
             return
         double = self._double(finding)
         if double is None:
-            right = None
-            if (folder / RIGHT).is_file():
-                with np.load(folder / RIGHT) as file:
-                    right = file["right"]
-            write_finding(finding, read(folder / CASE), folder / PROGRAMMED, right, self._root / FINDINGS)
+            write_finding(finding, read(folder / CASE), text_of(folder / REPRODUCE), self._root / FINDINGS)
             self.findings[finding.key] = finding
         database.add_reduction(suspect, SUSPECT if double is None else DOUBLE, told, (double or finding).key)
 
     def _finding(self, suspect: Suspect, told: Mapping[str, Any]) -> Finding:
-        asked = entry(suspect.entry)
-        more = {
-            "key": "",  # it follows from the others
-            "system": asked.system,
-            "setting": asked.setting,
-            "judges": told["words"],
-            "blamed": asked.runs.blamed(asked.chosen, told["versions"]),
-            "release": asked.release,
-        }
-        finding = typed(Finding, {**told, **more})
-        choices = tuple(told.get("choices", ()))  # there are none in campaigns that began without
-        key = key_of(asked.system, finding.suspicion, finding.operators, finding.cause, choices)
-        finding = dataclasses.replace(finding, key=key)
+        made = typed(Made, {name: value for name, value in told.items() if name != "source"})
+        finding = made.finding(entry(suspect.entry), told["source"])
         return dataclasses.replace(finding, known=self._known.of(finding))
 
     def _double(self, finding: Finding) -> Finding | None:

@@ -15,7 +15,9 @@ from conrepair.ground.runtime.files.scratch import SCRATCH, scratch_folder
 from conrepair.ground.runtime.files.whole import make_folder
 from conrepair.ground.runtime.processes.workers import ENDED, Failure, Job, Outcome
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
+from conrepair.ground.runtime.typed import typed
 from conrepair_lab.fuzz.finding import Finding
+from conrepair_lab.fuzz.shown import Shown
 from conrepair_lab.fuzz.suspicion import ENDS
 from conrepair_lab.report.fuzz.folder import FINDING, read_finding
 from conrepair_lab.systems.registry import entry
@@ -54,11 +56,13 @@ class Rechecked:
         finding: Which.
         verdict: "there", "gone" or "unknown".
         words: What was seen, or why it isn't known.
+        shown: What its program did, where another release was asked.
     """
 
     finding: Finding
     verdict: str
     words: str
+    shown: Shown | None = None
 
 
 def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int, seconds: float) -> list[Rechecked]:
@@ -137,4 +141,5 @@ def _rechecked(finding: Finding, outcome: Outcome) -> Rechecked:
     if isinstance(outcome, Failure):
         ends = outcome.kind in ENDED and finding.suspicion.kind in ENDS
         return Rechecked(finding, "there" if ends else "unknown", str(outcome))
-    return Rechecked(finding, *outcome.value)
+    verdict, words, ran = outcome.value
+    return Rechecked(finding, verdict, words, typed(Shown, ran) if ran else None)

@@ -13,7 +13,9 @@ from conrepair.ground.runtime.outside.package_index import releases_of
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
 from conrepair.ground.runtime.words import counted
 from conrepair_lab.campaigns.rechecking import findings_below, tried_again
-from conrepair_lab.fuzz.finding import Finding
+from conrepair_lab.fuzz.finding import Finding, Span
+from conrepair_lab.fuzz.shown import Shown
+from conrepair_lab.report.fuzz.folder import tell
 from conrepair_lab.systems.registry import SYSTEMS
 
 _SHOWS = {"there": True, "gone": False}
@@ -23,35 +25,22 @@ Shows = Callable[[str], bool | None]
 
 
 @dataclass(frozen=True)
-class Since:
-    """Which releases show a finding.
+class Since(Span):
+    """Which releases show a finding, and what was asked.
 
     Attributes:
-        finding: Which.
-        first_wrong: The earliest that is known to.
-        last_right: The last one before that is known not to; "" where none is.
-        first_right: The first one behind that is known not to again; "" where none is.
+        finding: Which, with what its program did in releases that are right.
         asked: What they said, by release, in the order in which they were asked.
-        exact: Whether no release that wasn't asked may move a boundary.
     """
 
     finding: Finding
-    first_wrong: str
-    last_right: str
-    first_right: str
     asked: dict[str, str]
-    exact: bool
 
     @property
-    def words(self) -> str:
-        """In a line."""
-        parts = [f"wrong since {self.first_wrong}"]
-        parts.append(f"right in {self.last_right}" if self.last_right else "no earlier release is known to be right")
-        parts.append(
-            f"right again in {self.first_right}" if self.first_right else "no later release is known to be right"
-        )
-        more = "" if self.exact else "; not all releases in between were tried: a larger --releases tries more"
-        return f"{', '.join(parts)} ({counted(len(self.asked), 'release')} tried){more}"
+    def told(self) -> str:
+        """In a line, with how many were tried."""
+        more = "" if self.exact else ": a larger --releases tries more"
+        return f"{self.words} ({counted(len(self.asked), 'release')} tried){more}"
 
 
 def turning(wrong: int, right: int, shows: Callable[[int], bool | None], most: int) -> tuple[int, int, bool]:
@@ -80,7 +69,7 @@ def turning(wrong: int, right: int, shows: Callable[[int], bool | None], most: i
 def since(
     folder: Path, room: Path, display: ProgressDisplay, *, workers: int, seconds: float, most: int
 ) -> list[Since]:
-    """Ask other releases, each in an environment of its own, which of them show findings.
+    """Ask other releases, each in an environment of its own, which of them show findings; findings then say so.
 
     Args:
         folder: As of `recheck`.
@@ -102,9 +91,14 @@ def since(
         if not distribution:
             raise UsageError(f"{finding.name}: this setting can't be run in other releases (docs/fuzz.md).")
         asked: dict[str, str] = {}
+        ran: dict[str, Shown] = {}
 
         def shows(
-            version: str, where: Path = where, finding: Finding = finding, asked: dict[str, str] = asked
+            version: str,
+            where: Path = where,
+            finding: Finding = finding,
+            asked: dict[str, str] = asked,
+            ran: dict[str, Shown] = ran,
         ) -> bool | None:
             other = dataclasses.replace(finding, release=version)
             try:
@@ -113,14 +107,20 @@ def since(
                 asked[version] = f"can't be installed: {error}"
                 return None
             asked[version] = f"{said.verdict}: {said.words}"
+            ran |= {} if said.shown is None else {version: said.shown}
             return _SHOWS.get(said.verdict)
 
         own = finding.blamed[distribution]
-        found.append(_of_one(finding, releases(distribution), own, shows, asked, most))
+        span = _of_one(finding, releases(distribution), own, shows, most)
+        right = [item for item in (span.last_right, span.first_right) if item in ran]
+        here = tuple(item for item in finding.shown if item.release not in ran)
+        told = dataclasses.replace(finding, since=span, shown=(*here, *(ran[item] for item in right)))
+        tell(told, where)
+        found.append(Since(**vars(span), finding=told, asked=asked))
     return found
 
 
-def _of_one(finding: Finding, releases: list[str], own: str, shows: Shows, asked: dict[str, str], most: int) -> Since:
+def _of_one(finding: Finding, releases: list[str], own: str, shows: Shows, most: int) -> Span:
     if own not in releases:
         raise UsageError(
             f"{finding.name} was found with {own}, a release that the package index doesn't have for this Python."
@@ -131,11 +131,9 @@ def _of_one(finding: Finding, releases: list[str], own: str, shows: Shows, asked
     if here < last and (newest := shows(releases[last])) is not True:
         end = last if newest is False else len(releases)
         _, again, complete = turning(here, end, lambda place: shows(releases[place]), most - 1)
-    return Since(
-        finding,
+    return Span(
         releases[first],
         releases[before] if before >= 0 else "",
         releases[again] if again <= last else "",
-        asked,
         exact and complete,
     )

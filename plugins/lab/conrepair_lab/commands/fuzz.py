@@ -101,7 +101,7 @@ def _recheck(wanted: Fuzz, folder: Path, *, as_json: bool, quiet: bool) -> int:
             say(json.dumps([encode(item) for item in each], indent=2, ensure_ascii=False))
         else:
             for known in each:
-                say(f"{known.finding.name}: {known.words}")
+                say(f"{known.finding.name}: {known.told}")
                 say("\n".join(f"  {release}: {words}" for release, words in known.asked.items()))
         return int(ExitCode.EQUIVALENT)
     with ProgressDisplay(quiet=quiet) as display:

@@ -14,6 +14,7 @@ from conrepair.formats.onnx.load.file import nodes_of
 from conrepair.ground.runtime.files.whole import canonical_json
 from conrepair_lab.cases.sizes import SIZES
 from conrepair_lab.fuzz.cause import Cause
+from conrepair_lab.fuzz.shown import Shown
 from conrepair_lab.fuzz.suspicion import GRADIENT, OF_NUMBERS, SLOWER, THREADS, Suspicion
 from conrepair_lab.systems.registry import Entry
 
@@ -21,6 +22,33 @@ VERSION = 1
 """Of the form of finding.json."""
 
 _OTHERS = re.compile("axis|^to$|type")  # whole numbers that are no truth values: places, and element types
+
+
+@dataclass(frozen=True)
+class Span:
+    """Which releases show a finding.
+
+    Attributes:
+        first_wrong: The earliest that is known to.
+        last_right: The last one before that is known not to; "" where none is.
+        first_right: The first one behind that is known not to again; "" where none is.
+        exact: Whether no release that wasn't asked may move a boundary.
+    """
+
+    first_wrong: str
+    last_right: str
+    first_right: str
+    exact: bool
+
+    @property
+    def words(self) -> str:
+        """In a line."""
+        parts = [f"wrong since {self.first_wrong}"]
+        parts.append(f"right in {self.last_right}" if self.last_right else "no earlier release is known to be right")
+        parts.append(
+            f"right again in {self.first_right}" if self.first_right else "no later release is known to be right"
+        )
+        return ", ".join(parts) + ("" if self.exact else "; not all releases in between were tried")
 
 
 @dataclass(frozen=True)
@@ -44,6 +72,8 @@ class Finding:
         also: Other settings of the campaign that show it.
         known: Where it's been reported, by the list of known findings.
         release: Of the system's library, where that isn't the one that was installed.
+        shown: What its program did when it was written, and with other releases that were tried.
+        since: Which releases show it, where they were asked.
     """
 
     key: str
@@ -62,6 +92,8 @@ class Finding:
     also: tuple[str, ...] = ()
     known: str = ""
     release: str = ""
+    shown: tuple[Shown, ...] = ()
+    since: Span | None = None
 
     @property
     def entry(self) -> str:

@@ -53,7 +53,7 @@ class Suspicion:
         place: File and function that raised it, as far as that's Python.
         output: In which it was seen; of gradients, the input.
         index: The worst element.
-        given: What it is.
+        given: What it is; a string of strings.
         exact: What it should be.
         allowed: How far a right answer may be from that.
         over: The error, divided by that.
@@ -66,8 +66,8 @@ class Suspicion:
     place: str = ""
     output: str = ""
     index: tuple[int, ...] = field(default=(), compare=False)
-    given: int | float | None = field(default=None, compare=False)
-    exact: int | float | None = field(default=None, compare=False)
+    given: int | float | str | None = field(default=None, compare=False)
+    exact: int | float | str | None = field(default=None, compare=False)
     allowed: float | None = field(default=None, compare=False)
     over: float | None = field(default=None, compare=False)
 
@@ -75,6 +75,13 @@ class Suspicion:
         """Whether another one is of the same kind and stage: what a reduction keeps, whatever the message is."""
         mine = self.kind, self.stage, self.error
         return other is not None and mine == (other.kind, other.stage, other.error)
+
+    @property
+    def numbers(self) -> tuple[float, float] | None:
+        """What's given and what it should be, where both are numbers."""
+        if isinstance(self.given, int | float) and isinstance(self.exact, int | float):
+            return self.given, self.exact
+        return None
 
     @property
     def of_gradients(self) -> bool:

@@ -17,8 +17,6 @@ from conrepair.ground.intake.data import write_arrays
 from conrepair.ground.runtime.typed import plain, typed
 from conrepair_lab.campaigns.fuzz_jobs import (
     CASE,
-    PROGRAMMED,
-    RIGHT,
     TOLD,
     Made,
     _plainly,
@@ -34,6 +32,7 @@ from conrepair_lab.cases.case import Case, read, written
 from conrepair_lab.cases.sizes import SIZES, open_sizes
 from conrepair_lab.fuzz.looking import SUSPECT, Looked, look
 from conrepair_lab.fuzz.suspicion import Suspicion
+from conrepair_lab.report.fuzz.folder import REPRODUCE
 from conrepair_lab.systems.ort import SYSTEM as ORT
 from conrepair_lab.systems.registry import SYSTEMS, entry
 from conrepair_lab.systems.system import Setting
@@ -185,8 +184,8 @@ def test_a_kernels_finding_has_all_that_is_written(tmp_path: Path) -> None:
     )
     assert (told.verdict, told.operators, told.also) == (SUSPECT, ("Min",), ("ort-all",))
     assert read(tmp_path / "job" / CASE).key == told.case
-    assert (tmp_path / "job" / PROGRAMMED).is_file()
-    assert (tmp_path / "job" / RIGHT).is_file()
+    assert (tmp_path / "job" / REPRODUCE).is_file()
+    assert [(item.release, item.verdict) for item in told.shown] == [("", "there")]
     assert "onnxruntime" in told.versions
     assert typed(Made, plain(told)) == told
 
@@ -241,6 +240,6 @@ def test_a_finding_is_there_gone_or_nobody_knows(
     made: Case, name: str, verdict: str, words: str, tmp_path: Path
 ) -> None:
     written(made, tmp_path / "case")
-    found, said = fuzz_recheck(tmp_path, name, tmp_path / "case", made.key, Suspicion("numbers", "answers"))
-    assert found == verdict
+    found, said, ran = fuzz_recheck(tmp_path, name, tmp_path / "case", made.key, Suspicion("numbers", "answers"))
+    assert (found, ran) == (verdict, None)
     assert words in said

@@ -32,8 +32,10 @@ def numbers(
         if mine is None or mine.shape != np.shape(exact):
             continue
         if mine.dtype.kind in "OUSTc":
-            if not np.array_equal(mine, exact):
-                yield Suspicion("numbers", "answers", message=f"{name} holds other strings", output=name)
+            if (apart := np.asarray(mine != exact)).any():
+                place = tuple(map(int, np.argwhere(apart)[0]))
+                texts = str(mine[place]), str(exact[place])
+                yield Suspicion("numbers", "answers", "", f"{name} holds other strings", "", name, place, *texts)
             continue
         bound = allowance(mine, exact, bounds[name])
         found = beside(mine, exact, bound)
@@ -94,8 +96,9 @@ def differing(
         if apart.any():
             place = tuple(map(int, np.argwhere(apart)[0]))
             words = f"{name}{list(place) if place else ''} is {mine[place]}, and {right[place]} in other systems"
-            values = () if texts else (_number(mine[place]), _number(right[place]), float(far[place]))
-            yield Suspicion("differs", "answers", "", words, "", name, place, *values)
+            here, there = (str(each[place]) if texts else _number(each[place]) for each in (mine, right))
+            off = None if texts else float(far[place])
+            yield Suspicion("differs", "answers", "", words, "", name, place, here, there, off)
 
 
 def _far(name: str, right: Array, allowed: Mapping[str, Array] | None) -> Array:

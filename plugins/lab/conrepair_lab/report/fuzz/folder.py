@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,15 +12,15 @@ from conrepair.application.report.page.rendering import rendered
 from conrepair.ground.runtime.errors import DataError
 from conrepair.ground.runtime.files.json_file import read_json_text, value_of
 from conrepair.ground.runtime.files.outputs import Output
-from conrepair.ground.runtime.files.whole import put_text, write_json
+from conrepair.ground.runtime.files.whole import put_text, write_json, write_text
 from conrepair.ground.runtime.shown.standing import Standing
 from conrepair.ground.runtime.typed import typed
 from conrepair.ground.runtime.words import counted, number
-from conrepair_lab.cases.case import Array, Case, written
+from conrepair_lab.cases.case import Case, read, written
 from conrepair_lab.cases.sizes import SIZES
 from conrepair_lab.fuzz.finding import VERSION, Finding
 from conrepair_lab.fuzz.suspicion import THREADS, Suspicion
-from conrepair_lab.report.fuzz.reproducer import model_text, reproducer
+from conrepair_lab.report.fuzz.reproducer import model_text
 from conrepair_lab.report.fuzz.summary import Summary
 
 _TOLERANCES = {"NumPy's default": (1e-5, 1e-8), "what maintainers usually ask of float32": (1e-3, 1e-5)}
@@ -36,18 +37,22 @@ def issue_text(finding: Finding, case: Case) -> str:
     suspicion, cause = finding.suspicion, finding.cause
     parts = [f"# {finding.title}", "", _what(finding), ""]
     parts += [f"Versions: {_listed(finding.versions)}.", "", "To see it: `python reproduce.py`", ""]
+    for ran in finding.shown:
+        parts += [f"That program was run {ran.words}. It says:", "", textwrap.indent(ran.printed, "    "), ""]
+    if finding.since is not None:
+        parts += [f"Releases: {finding.since.words}.", ""]
     text = model_text(case.model)
     if text and text.count("\n") <= _MOST:
         parts += ["```", text.strip(), "```", ""]
-    if suspicion.given is not None and suspicion.exact is not None and suspicion.allowed is not None:
+    if suspicion.numbers is not None and suspicion.allowed is not None:
         parts += [
             f"At element {list(suspicion.index)} of `{suspicion.output}`:",
             "",
             f"- given: {suspicion.given!r}",
             f"- {_by(suspicion)}: {suspicion.exact!r}",
-            f"- error: {number(abs(suspicion.given - suspicion.exact))}",
+            f"- error: {number(abs(suspicion.numbers[0] - suspicion.numbers[1]))}",
             f"- rounding error in the network's own type: at most {number(suspicion.allowed)}",
-            *(f"- {words}" for words in _beyond(suspicion.given, suspicion.exact)),
+            *(f"- {words}" for words in _beyond(*suspicion.numbers)),
             "",
         ]
     if suspicion.stage == SIZES:
@@ -99,14 +104,13 @@ FINDINGS, PAGE = "findings.json", "findings.html"
 FINDING, REPRODUCE, ISSUE = "finding.json", "reproduce.py", "issue.md"
 
 
-def write_finding(finding: Finding, case: Case, programmed: Path, right: Array | None, folder: Path) -> Path:
+def write_finding(finding: Finding, case: Case, program: str, folder: Path) -> Path:
     """Write a finding; its folder appears whole.
 
     Args:
         finding: Which.
         case: That shows it.
-        programmed: What the system's programs begin with.
-        right: The output as it should be, as far as shape and type go.
+        program: That shows it without conrepair.
         folder: Receives a folder of its name, which is returned.
     """
     output = Output(folder / finding.name, "finding")
@@ -114,9 +118,23 @@ def write_finding(finding: Finding, case: Case, programmed: Path, right: Array |
     with output.write() as made:
         written(case, made)
         write_json(made / FINDING, {"schema_version": VERSION, **encode(finding)})
-        put_text(made / REPRODUCE, reproducer(finding, case, programmed, right))
+        put_text(made / REPRODUCE, program)
         put_text(made / ISSUE, issue_text(finding, case))
     return output.path
+
+
+def tell(finding: Finding, folder: Path) -> None:
+    """Write what is known of a finding by now, where it lies.
+
+    Args:
+        finding: Which.
+        folder: Its own.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+    write_json(folder / FINDING, {"schema_version": VERSION, **encode(finding)})
+    write_text(folder / ISSUE, issue_text(finding, read(folder)))
 
 
 def read_finding(folder: Path) -> Finding:

@@ -27,12 +27,14 @@ from conrepair_lab.systems.system import Program
 
 _WIDTH = 100
 _MOST = 1000  # elements that are written as numbers
+_MOST_LINES = 40  # of a network's text that is there for reading
+_IMPORTED = {"onnx": "import onnx\n", "conrepair": "from conrepair"}
 _HEAD = '''\
 """{title}
 
 {about}
 
-Exit code 1: the fault is still there. Exit code 0: it's gone. Needs: {needs}.
+Exit code 1: the fault is still there. 0: it's gone. 2: something else fails. Needs: {needs}.
 """
 
 import base64
@@ -61,25 +63,25 @@ def widened(array):
 
 """
 _ANSWERS = """
-with numpy.load("outputs.npz") as outputs:
+with numpy.load("outputs.npz", allow_pickle=True) as outputs:
     given = {{name: {read} for name in outputs.files}}
 name, index, exact, allowed = {name!r}, {index!r}, {exact}, {allowed}
 there = given[name] if name in given else list(given.values())[{place}]
-value = there[index].item()
+value = numpy.asarray(there[index]).item()
 print(f"{{name}}[{{index}}] is {{value!r}}; right is {{exact!r}}, with a rounding error of at most {{allowed!r}}")
 print("first values:", there.ravel()[:20].tolist())
 same = value == exact or (value != value and exact != exact)  # NaN isn't equal to itself
-sys.exit(int(not (same or abs(value - exact) <= allowed)))
+sys.exit(int(not (same or (allowed is not None and abs(value - exact) <= allowed))))
 """
 _FACES = """
-with numpy.load("outputs.npz") as outputs:
+with numpy.load("outputs.npz", allow_pickle=True) as outputs:
     given = {{name: outputs[name] for name in outputs.files}}
 there = given[{name!r}] if {name!r} in given else list(given.values())[{place}]
 print("found:", {found}, "expected:", {face})
 sys.exit(int({found} != {face}))
 """
 _OUTPUTS = """
-with numpy.load("outputs.npz") as outputs:
+with numpy.load("outputs.npz", allow_pickle=True) as outputs:
     missing = sorted(set({names!r}) - set(outputs.files))
 print("missing:", missing)
 sys.exit(int(bool(missing)))
@@ -88,7 +90,7 @@ _TWICE = """
 answers = []
 for _ in range(2):
     run()
-    with numpy.load("outputs.npz") as outputs:
+    with numpy.load("outputs.npz", allow_pickle=True) as outputs:
         answers.append({name: outputs[name] for name in outputs.files})
 changed = [name for name, array in answers[0].items() if array.tobytes() != answers[1][name].tobytes()]
 print("outputs that differ between two runs:", changed)
@@ -98,7 +100,7 @@ _THREADS = """
 answers = []
 for each in (run, run_otherwise):
     each()
-    with numpy.load("outputs.npz") as outputs:
+    with numpy.load("outputs.npz", allow_pickle=True) as outputs:
         answers.append({{name: {read} for name in outputs.files}})
 name, index, allowed = {name!r}, {index!r}, {allowed}
 one, two = (found[name] if name in found else list(found.values())[{place}] for found in answers)
@@ -127,7 +129,11 @@ try:
     {run}()
 except Exception as error:
     print(f"{{type(error).__name__}}: {{error}}")
-    sys.exit(1)
+    names = []
+    while error is not None:
+        names += [type(error).__name__, getattr(error, "error", "")]
+        error = error.__cause__ or error.__context__
+    sys.exit(1 if {error!r} in names else 2)
 print("no exception")
 sys.exit(0)
 """
@@ -164,6 +170,17 @@ def _plain(model: onnx.ModelProto) -> onnx.GraphProto:
     return graph
 
 
+def needed(finding: Finding, text: str) -> dict[str, str]:
+    """Distributions that a program imports, with their versions: those at fault, and what it's written with.
+
+    Args:
+        finding: What it shows.
+        text: Of the program.
+    """
+    more = [name for name, said in _IMPORTED.items() if said in text]
+    return {**finding.blamed, **{name: finding.versions.get(name, "") for name in more if name not in finding.blamed}}
+
+
 def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | None) -> str:
     """Write the program.
 
@@ -176,18 +193,18 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
     system = SYSTEMS[finding.system]
     setting = with_options(system, system.settings[finding.setting], case)
     suspicion = finding.suspicion
-    model, place = _placed(programmed, system.file)
+    trains = suspicion.of_gradients
+    own = system.training_program(setting) if trains else system.program(setting)
+    program = own.text
+    model, place = _placed(programmed, system.file, parsed=_IMPORTED["onnx"] in program)
     head = _HEAD.format(
         title=finding.title,
         about=textwrap.fill(_harmless(f"{suspicion.message} ({finding.judges})"), _WIDTH),
-        needs=", ".join(f"{name} {version}" for name, version in finding.blamed.items()),
+        needs=", ".join(f"{name} {version}".strip() for name, version in needed(finding, program).items()),
         model=model,
         inputs=_inputs(case),
         place=place,
     )
-    trains = suspicion.of_gradients
-    own = system.training_program(setting) if trains else system.program(setting)
-    program = own.text
     if suspicion.stage == SIZES and (further := resized(case)) is not None:
         head += f"\n{_inputs(further, 'FURTHER')}\n"
         program = f'{own.text}numpy.savez("inputs.npz", **FURTHER)\n{own.run}'
@@ -209,10 +226,10 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         if suspicion.kind == "type":
             found, face = "there.dtype.name", repr(np.dtype(right.dtype.str).name)  # as NumPy's files have it
         return _tidy(head + program + _FACES.format_map(known | {"found": found, "face": face}))
-    if suspicion.kind == SLOWER and suspicion.given is not None and suspicion.exact is not None:
+    if suspicion.kind == SLOWER and suspicion.numbers is not None:
         plain = with_options(system, system.settings[system.plain], case)
         parts = _function("loaded", own) + _function("plain", system.program(plain))
-        tail = _SLOWER.format(runs=RUNS, least=(suspicion.given - suspicion.exact) / 2)
+        tail = _SLOWER.format(runs=RUNS, least=(suspicion.numbers[0] - suspicion.numbers[1]) / 2)
         return _tidy(f"{head}\nimport statistics\nimport time\n{parts}\n{tail}")
     if suspicion.kind in {"crash", "hang", "memory"}:
         return _tidy(head + program + '\nprint("it ended")\n')
@@ -224,15 +241,16 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         run = "run_otherwise"
         other = system.program(setting.with_options({**setting.options, "threads": OTHER_THREADS})).text
         indented += f"\n\ndef run_otherwise():\n{textwrap.indent(other, '    ')}"
-    tail = _TWICE if suspicion.kind in {"chance", "layout"} else _ENDS.format(run=run)
+    tail = _TWICE if suspicion.kind in {"chance", "layout"} else _ENDS.format(run=run, error=suspicion.error)
     if suspicion.kind == THREADS:
         tail = _THREADS.format_map(known)
     return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
 
 
-def _literal(number: float | None) -> str:
+def _literal(number: float | str | None) -> str:
     """As a program has it: NaN and infinity have no literal."""
-    return repr(number) if number is None or math.isfinite(number) else f'float("{number}")'
+    finite = not isinstance(number, float) or math.isfinite(number)
+    return repr(number) if finite else f'float("{number}")'
 
 
 def _function(name: str, program: Program) -> str:
@@ -247,11 +265,11 @@ def _harmless(text: str) -> str:
     return shown.replace("\\", "/").replace('"', "'")
 
 
-def _placed(programmed: Path, file: str) -> tuple[str, str]:
-    """The model as Python, and what writes it."""
+def _placed(programmed: Path, file: str, *, parsed: bool) -> tuple[str, str]:
+    """The model as Python, and what writes it: ONNX's text where the program has ONNX, and else for reading alone."""
     model = read_proto(programmed) if file == "model.onnx" else onnx.ModelProto()
     text = model_text(model)
-    if model.graph.node and text and _read_back(text, model):
+    if model.graph.node and text and parsed and _read_back(text, model):
         quoted = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
         return (
             f'MODEL = """\n{quoted}\n"""',
@@ -266,7 +284,8 @@ def _placed(programmed: Path, file: str) -> tuple[str, str]:
         return _bytes(packed.getvalue()), (
             f'zipfile.ZipFile(io.BytesIO(base64.b64decode(MODEL))).extractall("{file}")'
         )
-    return _bytes(programmed.read_bytes()), (
+    comment = textwrap.indent(text + "\n", "# ", lambda _: True) if text and text.count("\n") < _MOST_LINES else ""
+    return comment + _bytes(programmed.read_bytes()), (
         f'with open("{file}", "wb") as stream:\n    stream.write(base64.b64decode(MODEL))'
     )
 
