@@ -109,10 +109,11 @@ class Finding:
     def title(self) -> str:
         """One line, for a list or an issue."""
         further = " with a further size" if self.suspicion.stage == SIZES else ""
-        return f"{self.entry}: {self._what}{further} for {', '.join(dict.fromkeys(self.operators))}"
+        return f"{self.entry}: {self.what}{further} for {', '.join(dict.fromkeys(self.operators))}"
 
     @property
-    def _what(self) -> str:
+    def what(self) -> str:
+        """The fault, in a few words."""
         return {
             "numbers": "wrong numbers",
             "not finite": "NaN or infinity",

@@ -29,6 +29,8 @@ class KnownFinding(baseline.Known):
         kind: "numbers", "exception", ...
         operators: All of them are in it.
         message: A regular expression that its message matches.
+        what: What's wrong, in words of who looked at it.
+        workaround: What to do until it's mended.
     """
 
     key: str = ""
@@ -36,6 +38,8 @@ class KnownFinding(baseline.Known):
     kind: str = ""
     operators: list[str] = pydantic.Field(default_factory=list)
     message: Annotated[str, pydantic.AfterValidator(_compiled)] = ""
+    what: str = ""
+    workaround: str = ""
 
     def holds(self, finding: Finding) -> bool:
         """Whether a finding is this one."""
@@ -54,9 +58,14 @@ class Known:
 
     findings: tuple[KnownFinding, ...] = ()
 
+    def entry(self, finding: Finding) -> KnownFinding | None:
+        """The first entry that a finding is."""
+        return next((item for item in self.findings if item.holds(finding)), None)
+
     def of(self, finding: Finding) -> str:
         """Where a finding is known from; "" where it isn't."""
-        return next((item.where for item in self.findings if item.holds(finding)), "")
+        found = self.entry(finding)
+        return "" if found is None else found.where
 
 
 def read_known(path: Path) -> Known:

@@ -15,7 +15,6 @@ from pathlib import Path
 from conrepair.ground.runtime.libraries import EXTRAS
 from conrepair.ground.runtime.outside.environments import Environment, normalized
 from conrepair.ground.runtime.outside.scripts import interpreter
-from conrepair.ground.runtime.words import shortened
 from conrepair_lab.fuzz.suspicion import Suspicion
 
 THERE, GONE, FAILS = "there", "gone", "fails"
@@ -28,6 +27,7 @@ runpy.run_path(program, run_name="__main__")
 """
 _LIBRARIES = {module: package for extra in EXTRAS for module, package in extra.libraries.items()}
 _LIBRARIES |= {"onnx": "onnx", "onnxruntime": "onnxruntime", "conrepair": "conrepair"}
+_FOLDERS = re.compile(r"(?<![\w.])(?:/[\w.+-]+)+/")  # of this machine
 _NAME = re.compile(r"[\w.-]+")
 _LONGEST = 600
 
@@ -99,8 +99,8 @@ def shown(
     code, errors = done.returncode, done.stderr.decode(errors="replace")
     shows = code < 0 if suspicion.kind == "crash" else code == 1 and "Traceback (most" not in errors
     ended = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    said = done.stdout.decode(errors="replace") if shows or not code else errors[-_LONGEST:]
-    return Shown(release, THERE if shows else FAILS if code else GONE, ended, shortened(said.strip(), _LONGEST))
+    said = _FOLDERS.sub("", done.stdout.decode(errors="replace") if shows or not code else errors)
+    return Shown(release, THERE if shows else FAILS if code else GONE, ended, said.strip()[-_LONGEST:])
 
 
 @functools.cache

@@ -26,7 +26,7 @@ from conrepair_lab.fuzz.known import Known, read_known
 from conrepair_lab.generate.checks import check_wishes
 from conrepair_lab.generate.generated import INPUTS, MODEL
 from conrepair_lab.options.fuzz import Fuzz
-from conrepair_lab.report.fuzz.folder import FINDINGS, PAGE, campaign_output, write_campaign
+from conrepair_lab.report.fuzz.folder import DOCUMENT, FEED, FINDINGS, PAGE, campaign_output, write_campaign
 from conrepair_lab.report.fuzz.summary import Summary
 from conrepair_lab.runs.tracing import checked_onnx, sized
 from conrepair_lab.systems.registry import entry
@@ -59,7 +59,7 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool, source: Source = rounds) -> Su
     """
     output = campaign_output(root)
     if (root / DATABASE).is_file():
-        output.check_parts((FINDINGS, PAGE))
+        output.check_parts((FINDINGS, PAGE, DOCUMENT, FEED))
     else:
         output.check()
     entries = [entry(name) for name in asked.entries]  # says which there are, before anything is written

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from conrepair.application.report.encode import encode
@@ -19,11 +20,13 @@ from conrepair.ground.runtime.words import counted, number
 from conrepair_lab.cases.case import Case, read, written
 from conrepair_lab.cases.sizes import SIZES
 from conrepair_lab.fuzz.finding import VERSION, Finding
+from conrepair_lab.fuzz.known import Known
 from conrepair_lab.fuzz.suspicion import THREADS, Suspicion
+from conrepair_lab.report.fuzz.document import LARGE, SEVERITIES, begun, document, feed, roots, severity, thread
 from conrepair_lab.report.fuzz.reproducer import model_text
 from conrepair_lab.report.fuzz.summary import Summary
 
-_TOLERANCES = {"NumPy's default": (1e-5, 1e-8), "what maintainers usually ask of float32": (1e-3, 1e-5)}
+_TOLERANCES = {"NumPy's default": (1e-5, 1e-8), "what maintainers usually ask of float32": LARGE}
 _MOST = 40  # lines of a network's text
 
 
@@ -98,7 +101,7 @@ def _listed(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-FINDINGS, PAGE = "findings.json", "findings.html"
+FINDINGS, PAGE, DOCUMENT, FEED = "findings.json", "findings.html", "findings.md", "feed.json"
 """Of a campaign."""
 
 FINDING, REPRODUCE, ISSUE = "finding.json", "reproduce.py", "issue.md"
@@ -176,6 +179,15 @@ def write_campaign(summary: Summary, folder: Path, *, live: bool = False, standi
     with campaign_output(folder).write(parts=True) as made:
         write_json(made / FINDINGS, {"schema_version": VERSION, **encode(summary)})
         put_text(made / PAGE, findings_page(summary, live=live, standing=standing))
+        put_text(made / DOCUMENT, f"# Findings\n\n{document(summary.findings, Known(), 'findings')}")
+        write_json(made / FEED, feed(summary.findings, _dates(folder)))
+
+
+def _dates(folder: Path) -> dict[str, str]:
+    """When the findings of a campaign were made: nothing writes their programs again."""
+    programs = sorted((folder / "findings").glob(f"*/{REPRODUCE}"))
+    times = {path.parent.name: datetime.fromtimestamp(int(path.stat().st_mtime), UTC) for path in programs}
+    return {name: time.isoformat() for name, time in times.items()}
 
 
 def findings_page(summary: Summary, *, live: bool = False, standing: Standing | None = None) -> str:
@@ -187,4 +199,6 @@ def findings_page(summary: Summary, *, live: bool = False, standing: Standing | 
         standing: How far it is on other machines.
     """
     part = None if standing is None else rendered("part_standing.html", standing=standing)
-    return rendered("findings.html", summary=summary, live=live, standing=part) + "\n"
+    places = {item.name: SEVERITIES[severity(item)] for item in summary.findings}
+    given = {"summary": summary, "roots": roots(summary.findings), "severities": places, "begun": begun}
+    return rendered("findings.html", live=live, standing=part, thread=thread, **given) + "\n"
