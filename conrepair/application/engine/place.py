@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 
 from conrepair.application.engine.job_table import IMPORTS, jobs
 from conrepair.application.engine.task import Task
-from conrepair.ground.runtime.outside.environments import make_environment
-from conrepair.ground.runtime.outside.releases import environments_of
+from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, make_environment
+from conrepair.ground.runtime.outside.releases import environments_of, trim_releases
 from conrepair.ground.runtime.processes.executor import Executor
 from conrepair.ground.runtime.processes.workers import Workers
 from conrepair.ground.runtime.shown.progress import ProgressDisplay
@@ -96,8 +96,12 @@ def make_environments(needs: Iterable[str], display: ProgressDisplay) -> None:
     Raises:
         ToolEnvironmentError: if one can't be made.
     """
-    for within in () if _places else environments_of(needs):
+    wanted = () if _places else environments_of(needs)
+    for within in wanted:
         make_environment(within, display)
+    if any(within.name not in ENVIRONMENTS for within in wanted):
+        for name in trim_releases([within.name for within in wanted]):
+            display.note(f"removed environment {name}, which was used least recently")
 
 
 def preparing(display: ProgressDisplay) -> Callable[[Task], None]:

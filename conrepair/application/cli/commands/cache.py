@@ -14,6 +14,8 @@ from conrepair.ground.runtime.errors import ExitCode, UsageError
 from conrepair.ground.runtime.files.store import Store
 from conrepair.ground.runtime.files.trimming import StoredEntry, entries, trim
 from conrepair.ground.runtime.files.user_cache import FOLDER, LIMIT, UserCache, set_limit, user_cache
+from conrepair.ground.runtime.outside.environments import environments_folder
+from conrepair.ground.runtime.outside.releases import kept_releases, trim_releases
 from conrepair.ground.runtime.shown.progress import output_console, say
 from conrepair.ground.runtime.words import complain, printable
 
@@ -43,6 +45,8 @@ def cache(options: argparse.Namespace) -> int:
             cleared = trim(store, 0)
         if not cleared:
             raise UsageError(f"another command uses {printable(str(kept.folder))}. Try again when it has ended.")
+    if options.action == "clear":
+        trim_releases(limit=0)
     held = entries(kept.folder)
     if options.format == "json":
         say(json.dumps(_json(kept, held), indent=2))
@@ -65,6 +69,10 @@ def _json(kept: UserCache, held: Sequence[StoredEntry]) -> dict[str, object]:
         "limit_bytes": kept.limit,
         "bytes": sum(item.size for item in held),
         "kinds": kinds,
+        "environments": {
+            wanted.name: {"bytes": int(made.gigabytes * 1e9), "used": int(made.used)}
+            for wanted, made in kept_releases()
+        },
     }
 
 
@@ -78,6 +86,12 @@ def _show(kept: UserCache, held: Sequence[StoredEntry]) -> None:
         table.add_row(_KINDS.get(kind, kind.replace("_", " ")), str(len(sizes)), _size(sum(sizes)))
     if held:
         output_console().print(table)
+    releases = kept_releases()
+    if releases:
+        total = sum(made.gigabytes for _, made in releases)
+        where = printable(str(environments_folder()))
+        say(f"{where}: {total:.1f} GB in environments of other releases, the last used first")
+        say("\n".join(f"{wanted.name}  {made.gigabytes:.2f} GB" for wanted, made in releases))
 
 
 _KINDS = {"look": "compare and localize"}

@@ -80,17 +80,29 @@ def set_limit(folder: Path, gigabytes: float) -> None:
     write_text(file, f"{gigabytes:g}\n")
 
 
+def limit_named(variable: str, usual: float) -> float:
+    """The most gigabytes that something may take in the cache.
+
+    Args:
+        variable: That says it.
+        usual: Where it doesn't.
+
+    Raises:
+        UsageError: if it says no number.
+    """
+    text = os.environ.get(variable, "").strip()
+    value = _number(text) if text else usual
+    if value is None:
+        raise UsageError(
+            f"{variable} is {shortened(text, _SHOWN)}: give the most gigabytes that may be taken in the cache "
+            f"({usual:g} without it; 0: keep none)."
+        )
+    return value
+
+
 def _limit(folder: Path) -> float:
-    if text := os.environ.get(LIMIT, "").strip():
-        value = _number(text)
-        if value is None:
-            raise UsageError(
-                f"{LIMIT} is {shortened(text, _SHOWN)}: give the most gigabytes that results may take in the cache "
-                f"({_DEFAULT_GB:g} without it; 0: keep none)."
-            )
-        return value
     kept = _kept_limit(folder)
-    return _DEFAULT_GB if kept is None else kept
+    return limit_named(LIMIT, _DEFAULT_GB if kept is None else kept)
 
 
 def _kept_limit(folder: Path) -> float | None:

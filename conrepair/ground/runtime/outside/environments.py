@@ -27,6 +27,7 @@ import platformdirs
 
 from conrepair.ground.runtime.errors import ToolEnvironmentError, UsageError
 from conrepair.ground.runtime.files.locks import lock
+from conrepair.ground.runtime.files.user_cache import FOLDER
 from conrepair.ground.runtime.files.whole import canonical_json, make_folder, write_json
 
 if TYPE_CHECKING:
@@ -82,11 +83,13 @@ class MadeEnvironment:
         folder: Where it is.
         gigabytes: What it takes up.
         seconds: What making it took.
+        used: When it was used last, in seconds since 1970.
     """
 
     folder: Path
     gigabytes: float
     seconds: float
+    used: float = 0.0
 
     @property
     def python(self) -> Path:
@@ -144,8 +147,9 @@ def environment(name: str) -> Environment:
 
 
 def environments_folder() -> Path:
-    """Where environments are kept (in the user's cache folder)."""
-    return Path(platformdirs.user_cache_dir("conrepair", appauthor=False)) / "environments"
+    """Where environments are kept: in the folder that `CONREPAIR_CACHE` names, else in the user's cache."""
+    named = os.environ.get(FOLDER)
+    return Path(named or platformdirs.user_cache_dir("conrepair", appauthor=False)).absolute() / "environments"
 
 
 def find_environment(wanted: Environment) -> MadeEnvironment | None:
@@ -157,7 +161,8 @@ def find_environment(wanted: Environment) -> MadeEnvironment | None:
     folder = _folder(wanted)
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        made = MadeEnvironment(folder, float(record["gigabytes"]), float(record["seconds"]))
+        used = (folder / _RECORD).stat().st_mtime
+        made = MadeEnvironment(folder, float(record["gigabytes"]), float(record["seconds"]), used)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return made if made.python.is_file() else None  # a link into a Python that was removed is no file
@@ -214,6 +219,8 @@ def use_environment(wanted: Environment) -> Iterator[tuple[MadeEnvironment, int]
     try:
         lock(descriptor, shared=True)
         made = find_environment(wanted)
+        with contextlib.suppress(OSError):  # in a folder that only others may write to
+            os.utime(_folder(wanted) / _RECORD)
         yield (made, descriptor) if made else None
     finally:
         os.close(descriptor)
@@ -224,11 +231,24 @@ def remove_environment(wanted: Environment, display: ProgressDisplay) -> list[Pa
     if not environments_folder().is_dir():
         return []
     with _lock(wanted, display):
-        made = find_environment(wanted)
-        folders = [*([made.folder] if made else []), *leftovers(wanted)]
-        for folder in folders:
-            (folder / _RECORD).unlink(missing_ok=True)  # first, so that half of it isn't taken for the whole
-            shutil.rmtree(folder)
+        return _removed(wanted)
+
+
+def remove_unused(wanted: Environment) -> bool:
+    """Remove the environment and its leftovers unless somebody uses it; whether that was done."""
+    descriptor = _open_lock(wanted, os.O_RDWR)
+    try:
+        return lock(descriptor, wait=False) and bool(_removed(wanted))
+    finally:
+        os.close(descriptor)
+
+
+def _removed(wanted: Environment) -> list[Path]:
+    made = find_environment(wanted)
+    folders = [*([made.folder] if made else []), *leftovers(wanted)]
+    for folder in folders:
+        (folder / _RECORD).unlink(missing_ok=True)  # first, so that half of it isn't taken for the whole
+        shutil.rmtree(folder)
     return folders
 
 

@@ -7,13 +7,17 @@ import re
 from collections.abc import Iterable, Mapping
 
 from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.files.user_cache import limit_named
 from conrepair.ground.runtime.outside.environments import (
     ENVIRONMENTS,
     Environment,
+    MadeEnvironment,
     environment,
     environments_folder,
+    find_environment,
     normalized,
     pin_of,
+    remove_unused,
 )
 from conrepair.ground.runtime.words import meant
 
@@ -37,6 +41,10 @@ _BESIDE: Mapping[tuple[str, str], Mapping[str, str]] = {
 
 _MODULES = {"apache-tvm": "tvm"}  # where a library is imported by another name
 
+RELEASES_LIMIT = "CONREPAIR_RELEASES_LIMIT"
+"""Variable: gigabytes that environments of other releases may take."""
+
+_DEFAULT_GB = 2.0
 _IS = "=="
 _NUMBERS = re.compile(r"\d+")
 _NUMPY_2 = (1, 19)  # of ONNX Runtime: before, it's compiled for numpy 1
@@ -90,6 +98,33 @@ def environments_of(needs: Iterable[str]) -> list[Environment]:
         UsageError: if one is of no release that can be run.
     """
     return [named_environment(name) for name in sorted(set(needs)) if name in ENVIRONMENTS or _IS in name]
+
+
+def kept_releases() -> list[tuple[Environment, MadeEnvironment]]:
+    """Releases whose environments are there, whole; those that were used last come first."""
+    found = [(wanted, made) for wanted in made_releases() if (made := find_environment(wanted)) is not None]
+    return sorted(found, key=lambda item: -item[1].used)
+
+
+def trim_releases(needed: Iterable[str] = (), limit: float | None = None) -> list[str]:
+    """Remove environments of releases, those first that weren't used for longest, while they take more than a limit.
+
+    Args:
+        needed: Names of those that stay, as do all that a process uses.
+        limit: In gigabytes; None: what `CONREPAIR_RELEASES_LIMIT` says, or 2.
+
+    Returns:
+        Names of those that were removed.
+    """
+    if limit is None:
+        limit = limit_named(RELEASES_LIMIT, _DEFAULT_GB)
+    kept, stay, removed = kept_releases(), set(needed), []
+    taken = sum(made.gigabytes for _, made in kept)
+    for wanted, made in reversed(kept):
+        if taken > limit and wanted.name not in stay and remove_unused(wanted):
+            taken -= made.gigabytes
+            removed.append(wanted.name)
+    return removed
 
 
 def made_releases() -> list[Environment]:
