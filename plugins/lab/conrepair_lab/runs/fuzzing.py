@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from conrepair.application.engine.place import make_environments
@@ -22,6 +23,7 @@ from conrepair.ground.runtime.shown.standing import Standing
 from conrepair_lab.campaigns.fuzz_database import DATABASE
 from conrepair_lab.campaigns.fuzz_networks import Source, functions_of, rounds
 from conrepair_lab.campaigns.fuzzing import Campaign
+from conrepair_lab.cases.shape_inputs import fitted
 from conrepair_lab.fuzz.known import Known, read_known
 from conrepair_lab.generate.checks import check_wishes
 from conrepair_lab.generate.generated import INPUTS, MODEL
@@ -96,6 +98,9 @@ def _own(asked: Fuzz, model: Path, *, quiet: bool) -> list[_Network]:
         except ValueError as error:  # Protobuf takes no more than 2 GiB
             raise UsageError(f"{path} is too large for a case: {error}. Give a smaller network.") from error
     feeds_of = list(_each(proto, arrays))
+    if asked.data is None:
+        generator = np.random.default_rng(asked.seed)
+        feeds_of = [fitted(proto, feeds, generator) for feeds in feeds_of]
     values = b"".join(array.tobytes() for feeds in feeds_of for _, array in sorted(feeds.items()))
     name = hashlib.sha256(content + values).hexdigest()[:16]
     told = f"seed {asked.seed}" if asked.data is None else "the data"
