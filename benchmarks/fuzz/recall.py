@@ -41,7 +41,6 @@ _ALIKE = (
     {"shape", "type", "outputs", "exception", "crash"},  # how a wrong shape shows depends on what reads it
 )
 _ALONE, _MANY = 100_000, 100_000
-_BARE, _SLIPS = 0.9, 0.8  # a plain pattern soon says nothing new
 _REDUCTION = 20.0  # seconds
 
 
@@ -131,8 +130,7 @@ def main() -> None:
         asked = Fuzz(
             systems=systems.split(","),
             woven=woven,
-            bare=_BARE * woven,
-            slips=_SLIPS,
+            screen=3,
             seconds=options.seconds,
             seed=options.seed,
             workers=options.workers,

@@ -12,7 +12,7 @@ import collections
 import itertools
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,8 @@ from random import Random
 
 import onnx
 
-from benchmarks.generate.firing_onnxruntime import ELSEWHERE, OPTIMIZATIONS, Optimizer, fired, fired_alone
 from benchmarks.generate.firing_relax import NOT_IMPORTED, PASSES, fired_of_folder
+from conrepair.formats.onnx.load.optimizers import OPTIMIZERS
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.networks import NotMadeError, made
 from conrepair_lab.generate.onnx_form import accepted, model_of
@@ -30,9 +30,18 @@ from conrepair_lab.generate.settings.ports import NotAllowedError, Support
 from conrepair_lab.generate.support import Probed
 from conrepair_lab.generate.weaving import Weaver
 from conrepair_lab.generate.wishes import Wishes
+from conrepair_lab.systems.firing import fired, optimized, singled_out
 
 _OPSETS = (17, 18, 20, 21)
 _MOST = 4096
+
+_ELSEWHERE = (
+    "BiasDropoutFusion",
+    "BiasSoftmaxFusion",
+    "MatMulActivationFusion",
+    "GroupQueryAttentionFusion",
+    "GroupQueryAttentionPreNormFusion",
+)  # registered, but for other devices than a CPU
 
 Made = tuple[onnx.ModelProto, Collection[str]]
 """A network, and names of the patterns and forms in it."""
@@ -121,9 +130,16 @@ def patterns_alone(seed: int) -> Iterator[Made]:
             yield model_of(draft, {}), (name,)
 
 
+def fired_alone(model: onnx.ModelProto, names: Sequence[str]) -> set[str]:
+    """Those that change the graph with all others off: another one may else do the same in their place."""
+    text = model.SerializeToString()
+    nothing = optimized(text, OPTIMIZERS)
+    return singled_out(names, lambda on: optimized(text, [name for name in OPTIMIZERS if name not in on]) != nothing)
+
+
 def by_onnxruntime(networks: Collection[Made], kept: Path | None) -> Table:
     """What ONNX Runtime's optimizations do to networks; those on which they fail are kept in a folder."""
-    table, optimizer, start = Table("onnxruntime", OPTIMIZATIONS), Optimizer(), time.perf_counter()
+    table, start = Table("onnxruntime", OPTIMIZERS), time.perf_counter()
 
     def tried(look: Callable[[], set[str]], model: onnx.ModelProto) -> set[str] | None:
         try:
@@ -136,17 +152,17 @@ def by_onnxruntime(networks: Collection[Made], kept: Path | None) -> Table:
             return None
 
     for model, parts in networks:
-        found = tried(partial(fired, model, optimizer), model)
+        found = tried(partial(fired, model), model)
         if found is not None:
             table.add(found, parts)
-    never = [name for name in OPTIMIZATIONS if not table.counts[name]]
+    never = [name for name in OPTIMIZERS if not table.counts[name]]
     for model, parts in networks:
-        found = tried(partial(fired_alone, model, optimizer, never), model) or set()
+        found = tried(partial(fired_alone, model, never), model) or set()
         table.alone.update(found)
         for name in found:
             table.parts[name].update(parts)
     seconds = time.perf_counter() - start
-    print(f"onnxruntime: {optimizer.sessions} sessions, {seconds:.0f} s; not for CPUs: {', '.join(ELSEWHERE)}")
+    print(f"onnxruntime: {seconds:.0f} s; not for CPUs: {', '.join(_ELSEWHERE)}")
     return table
 
 

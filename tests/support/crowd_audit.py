@@ -24,8 +24,7 @@ CAMPAIGN = Fuzz(
     workers=1,
     reduction_seconds=5,
     varied=0.0,
-    slips=0.0,
-    bare=0.0,
+    screen=0,
 )
 
 _TARGETS = 20

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 _ERRORS_ONLY, _FATAL_ONLY = 3, 4
 
 
-def open_session(model: bytes | Path, *, threads: int = 0, quiet: bool = False, optimized: bool = False) -> Any:
+def open_session(
+    model: bytes | Path,
+    *,
+    threads: int = 0,
+    quiet: bool = False,
+    optimized: bool = False,
+    off: Collection[str] = (),
+    written: Path | None = None,
+) -> Any:
     """A session on the CPU that runs a graph as it's written.
 
     Args:
@@ -16,6 +25,8 @@ def open_session(model: bytes | Path, *, threads: int = 0, quiet: bool = False, 
         threads: To compute with; 0 lets ONNX Runtime choose.
         quiet: Say nothing on standard error about what it can't do; it's raised all the same.
         optimized: Whether ONNX Runtime rewrites the graph by all that it has.
+        off: Optimizers that it leaves out.
+        written: File that receives the graph as it's run.
     """
     import onnxruntime
 
@@ -27,5 +38,10 @@ def open_session(model: bytes | Path, *, threads: int = 0, quiet: bool = False, 
     options.log_severity_level = _FATAL_ONLY if quiet else _ERRORS_ONLY
     options.intra_op_num_threads = threads
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # threads that wait take a core
+    if written is not None:
+        options.optimized_model_filepath = str(written)
     source = model if isinstance(model, bytes) else str(model)
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    providers = ["CPUExecutionProvider"]
+    return onnxruntime.InferenceSession(  # what fails isn't tried again: there's nothing else to fall back to
+        source, options, providers, disabled_optimizers=list(off), enable_fallback=0
+    )

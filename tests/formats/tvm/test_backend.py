@@ -71,7 +71,8 @@ def test_the_record_is_what_a_build_writes() -> None:
 def test_which_jobs_run_on_a_gpu(gpu: None) -> None:
     assert {kind for kind in jobs() if reach_of(kind, device=GPU) == GPU} == {
         *("compile", "execute", "localize", "probe_gpu", "repair"),
-        *("accuracy", "answers", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "kernels", "switches", "trace"),
+        *("accuracy", "answers", "fuzz_recheck", "fuzz_reduce", "fuzz_screen", "fuzz_try"),
+        *("kernels", "switches", "trace"),
     }
     assert {kind for kind in JOBS if reach_of(kind, device=NETWORK) == NETWORK} == {"compile", "execute"}
     assert reach_of("build", device=GPU) == OPEN

@@ -8,6 +8,7 @@ together (what's left, how many of what sort), and it lies in the campaign's own
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from conrepair_lab.fuzz.looking import SUSPECT, Looked
 from conrepair_lab.fuzz.suspicion import Suspicion
 
 DATABASE = "campaign.sqlite"
+_TURNS = 1 << 20
 WAITS = "waits"
 """Verdict of what was put off."""
 
@@ -34,6 +36,10 @@ create table if not exists tries (
 create table if not exists reductions (
     network text not null, entry text not null, verdict text not null, told text not null, cause text not null,
     primary key (network, entry)
+) without rowid;
+create table if not exists screened (
+    entry text not null, pattern text not null, step integer not null, told text not null,
+    primary key (entry, pattern, step)
 ) without rowid;
 """
 _TRIED = """
@@ -125,6 +131,26 @@ class Database:
         self._connection.executemany(statement, rows)
         self._connection.execute("commit")
 
+    def add_screened(self, entry: str, pattern: str, step: int, told: Any) -> None:
+        """Keep what came of a pattern.
+
+        Args:
+            entry: The system and its setting.
+            pattern: Its name.
+            step: Of `conrepair_lab.fuzz.screen.screening`.
+            told: A `Screened`.
+        """
+        self._put(
+            "insert or replace into screened values (?, ?, ?, ?)", [(entry, pattern, step, json.dumps(encode(told)))]
+        )
+
+    def screened(self) -> dict[tuple[str, str, int], dict[str, Any]]:
+        """By entry, pattern and step, what came of it."""
+        rows = self._connection.execute(
+            "select entry, pattern, step, told from screened order by step, pattern, entry"
+        )
+        return {(entry, pattern, step): json.loads(told) for entry, pattern, step, told in rows}
+
     def suspects(self, turn: int = 0) -> list[Suspect]:
         """Suspicions of which nothing was made, in an order that doesn't depend on who was faster.
 
@@ -161,6 +187,16 @@ class Database:
         """
         told = json.dumps({"turn": turn})
         self._put(_REDUCED, [(item.network, item.entry, WAITS, told, "") for item in suspects])
+
+    def turns(self, *, before: int) -> Iterator[int]:
+        """Turns that aren't used yet.
+
+        Args:
+            before: All are smaller.
+        """
+        rows = self._connection.execute("select json_extract(told, '$.turn') from reductions").fetchall()
+        used = [turn for (turn,) in rows if turn is not None and turn < before]
+        return itertools.count(max(used, default=before - _TURNS) + 1)
 
     def reductions(self) -> Iterator[tuple[str, str, str, dict[str, Any], str]]:
         """Network, entry, verdict, what was told, and the finding's key, in the order of `suspects`."""

@@ -128,7 +128,14 @@ def _typed(arrays: Mapping[str, Array], values: Iterable[onnx.ValueInfoProto]) -
 
 
 def fuzz_try(
-    folder: Path, entry: str, networks: tuple[Path, ...], seconds: float, varied: float, *, slower: bool = False
+    folder: Path,
+    entry: str,
+    networks: tuple[Path, ...],
+    seconds: float,
+    varied: float,
+    *,
+    special: bool = False,
+    slower: bool = False,
 ) -> None:
     """Try networks by a system, one after the other.
 
@@ -137,7 +144,8 @@ def fuzz_try(
         entry: The system and its setting.
         networks: Folders.
         seconds: For each.
-        varied: Share of them that get drawn options; where it's more than 0 all get odd numbers, too.
+        varied: Share of them that get drawn options.
+        special: Whether all are fed odd numbers, too.
         slower: Whether they're timed, too.
     """
     asked = entry_of(entry)
@@ -148,7 +156,7 @@ def fuzz_try(
         with bounded(seconds + more):
             case, right = case_for(where, asked, varied)
             threads = threaded(case, asked, varied)
-            others = _others(case, at) if varied else ()
+            others = _others(case, at) if special else ()
             trial = tried(case, asked.runs, asked.chosen, folder, threads=threads, others=others)
             at(judging=True)
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)

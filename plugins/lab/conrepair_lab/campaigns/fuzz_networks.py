@@ -41,6 +41,7 @@ class FuzzNetwork:
         folder: With the model, inputs, and ONNX Runtime's answers where it was generated.
         alone: Whether it has one operator.
         source: Where it comes from, for people.
+        causes: Of one that the screen suspects, which optimizations it's suspected for; None for others.
     """
 
     name: str
@@ -48,6 +49,7 @@ class FuzzNetwork:
     folder: Path
     alone: bool
     source: str
+    causes: tuple[str, ...] | None = None
 
     @cached_property
     def operators(self) -> Mapping[str, int]:
@@ -132,7 +134,7 @@ def functions_of(asked: Fuzz) -> tuple[FunctionFile, ...]:
 
 def _request(asked: Fuzz, nodes: int, count: int) -> GenerationRequest:
     return GenerationRequest(
-        wishes=dataclasses.replace(asked.wishes, nodes=nodes, bare=asked.bare if nodes > 1 else 0.0),
+        wishes=dataclasses.replace(asked.wishes, nodes=nodes),
         count=count,
         seed=asked.seed,
         material=material_files(asked.learn, asked.grown_from, Path.cwd()),

@@ -7,9 +7,11 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import math
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +32,14 @@ from conrepair_lab.campaigns.generate_functions import functions_at
 from conrepair_lab.campaigns.generate_jobs import AT
 from conrepair_lab.campaigns.network_folder import text_of
 from conrepair_lab.campaigns.rechecking import fuzz_job
+from conrepair_lab.campaigns.screening import Screening, suspicion_of
+from conrepair_lab.campaigns.screening import told as told_of_screening
 from conrepair_lab.cases.case import read
 from conrepair_lab.fuzz.apart import PROCESS
-from conrepair_lab.fuzz.finding import Finding
+from conrepair_lab.fuzz.finding import Finding, key_of
 from conrepair_lab.fuzz.known import Known
 from conrepair_lab.fuzz.looking import SUSPECT, UNJUDGED, Looked
+from conrepair_lab.fuzz.screen.screening import PAIRS, SINGLE
 from conrepair_lab.fuzz.suspicion import OF_RUNS, REFUSED, Suspicion
 from conrepair_lab.options.fuzz import Fuzz
 from conrepair_lab.report.fuzz.folder import REPRODUCE, write_finding
@@ -47,10 +52,22 @@ FINDINGS = "findings"
 _WORK = ".fuzzing-"
 _BLOCK = 10
 _OURS = {"storage", "changed", "library", "device"}  # failures that no network is to blame for
-_ALARM = "SIGALRM"
+_EVER = 1 << 40  # a turn behind all others
+_SLICE = 5.0  # seconds of screening before suspicions are looked into
 _ANYWAY = 5
 _MOST_ALIKE, _MOST_COVERED = 4, 1  # suspicions of a sort that are looked into in a round; where one is known already
 DOUBLE, FILTERED = "double", "filtered"
+
+
+@dataclass(frozen=True)
+class _Within:
+    """What patterns are screened with."""
+
+    screening: Screening
+    database: Database
+    workers: Executor
+    work: Path
+    told: Callable[[], None]
 
 
 class _TimeIsUpError(Exception):
@@ -116,23 +133,55 @@ class Campaign:
                 scratch_folder(self._root, _WORK) as work,
                 executor(self._asked.workers, folders=(work,)) as workers,
             ):
+                screening = Screening(self._asked, self._root, database, self._display)
+                within = _Within(screening, database, workers, work, told)
+                self._screen(within, SINGLE, database.turns(before=0))
                 turn = 0
                 for turn, networks in enumerate(
                     self._source(self._asked, self._root, self._own, self._display, (workers, work))
                 ):
+                    begun = time.monotonic()
                     self._networks |= {item.name: item for item in networks}
                     for alone in (True, False):  # what is refused alone isn't dealt among others
                         self._try([item for item in networks if item.alone == alone], database, workers, work)
                     self._look_into(turn, database, workers, work)
                     self._count(database)
                     told()
-                self._look_into(turn + 1, database, workers, work)  # what was put off
+                    self._screen(within, PAIRS, itertools.repeat(turn), time.monotonic() - begun)
+                turns = itertools.count(turn + 1)
+                self._screen(within, PAIRS, turns)
+                self._look_into(next(turns), database, workers, work)  # what was put off
                 self._summary = dataclasses.replace(self._summary, over=True)
             self._count(database)
 
     def _check_time(self) -> None:
         if self._asked.seconds is not None and time.monotonic() - self._begun > self._asked.seconds:
             raise _TimeIsUpError
+
+    # Screening
+
+    def _screen(self, within: _Within, step: int, turns: Iterator[int], seconds: float = math.inf) -> None:
+        """Screen patterns, and look into what's suspect as it comes: for half of the time each.
+
+        Args:
+            within: What it's done with.
+            step: The last that's done.
+            turns: Of looking.
+            seconds: For all of it.
+        """
+        begun, ahead = time.monotonic(), 0.0  # seconds that looking took more than screening
+        self._networks |= within.screening.networks()
+        while within.screening.waits(step) and (since := time.monotonic()) - begun < seconds:
+            ends = since + max(ahead, _SLICE)
+            within.screening.run(
+                within.workers, within.work, step, lambda ends=ends: time.monotonic() < ends, self._check_time
+            )
+            self._networks |= within.screening.networks()
+            ahead -= (looks := time.monotonic()) - since
+            self._look_into(next(turns), within.database, within.workers, within.work, -ahead)
+            ahead += time.monotonic() - looks
+            self._count(within.database)
+            within.told()
 
     # Trying
 
@@ -149,7 +198,7 @@ class Campaign:
             place, limit = work / f"tries-{next(numbers)}", self._asked.network_seconds
             left[place] = name, share
             payload = {"networks": [item.folder for item in share], "seconds": limit}
-            payload |= {"varied": self._asked.varied, "slower": self._asked.slower}
+            payload |= {"varied": self._asked.varied, "special": self._asked.special, "slower": self._asked.slower}
             return fuzz_job("fuzz_try", name, payload, place, len(share) * limit)
 
         def ended(done: Job, outcome: Outcome) -> Job | None:
@@ -181,7 +230,10 @@ class Campaign:
 
     # Looking into
 
-    def _look_into(self, turn: int, database: Database, workers: Executor, work: Path) -> None:
+    def _look_into(
+        self, turn: int, database: Database, workers: Executor, work: Path, seconds: float = math.inf
+    ) -> None:
+        ends = time.monotonic() + seconds
         chosen = self._chosen(turn, database)
         jobs, whose = [], {}
         for place, suspect in enumerate(chosen):
@@ -195,7 +247,7 @@ class Campaign:
                 "longest": longest,
                 "others": self._others(suspect.entry),
                 "apart": False,
-                "varied": self._asked.varied,
+                "varied": self._asked.varied if self._networks[suspect.network].causes is None else 0.0,
                 "odd": suspect.odd,
             }
             jobs.append(fuzz_job("fuzz_reduce", suspect.entry, payload, folder, longest + 4 * seconds))
@@ -217,7 +269,8 @@ class Campaign:
 
         with self._display.stage("reduce", len(jobs)) as stage:
             try:
-                run_side_by_side(workers, jobs, ended, self._check_time)
+                timely = itertools.takewhile(lambda _: time.monotonic() < ends, jobs)
+                run_side_by_side(workers, timely, ended, self._check_time)
             finally:
                 # The smallest ones first, else in their order, so that the same one of doubles is kept.
                 found = [folder for folder in whose if folder in done]
@@ -253,7 +306,8 @@ class Campaign:
             thrown = one.kind == "exception"
             words = (one.words_without(operators), one.place) if thrown else ()
             only, alone = suspect.plainly is False, next(iter(operators)) if nodes[suspect] == 1 else ""
-            key = asked.system, asked.release, only, alone, one.kind, one.stage, one.error, *words
+            causes = self._networks[suspect.network].causes  # of one that was screened
+            key = asked.system, asked.release, only, alone or causes, one.kind, one.stage, one.error, *words
             sort = sorts.setdefault(key, {})
             seen = suspect.network, one.output, "" if thrown else one.message
             if seen in sort or (thrown and self._said(suspect, operators)):  # by another setting, or network
@@ -265,12 +319,12 @@ class Campaign:
             suspects = sorted(sort.values(), key=nodes.__getitem__)
             covered = [item for item in suspects if self._covered(item, only=only)]
             fresh = [item for item in suspects if item not in covered]
-            most = 1 if alone else _MOST_ALIKE
+            most = _MOST_ALIKE if alone in {"", None} else 1
             taken = fresh[:most] + covered[: _MOST_COVERED if len(fresh) < most else 0]
             chosen += taken
             waiting += [item for item in suspects if item not in taken]
         database.put_off(waiting, turn)
-        return chosen
+        return sorted(chosen, key=lambda item: item.odd > 0)
 
     def _said(self, suspect: Suspect, operators: Collection[str]) -> bool:
         """Whether a finding is an exception of the same words, from the same place: it's a double."""
@@ -342,10 +396,14 @@ class Campaign:
     def _count(self, database: Database) -> None:
         """What the database has of it so far."""
         reductions = list(database.reductions())
+        screened, never = told_of_screening(database, self._asked.entries)
         counts = collections.Counter(cause for _, _, verdict, _, cause in reductions if verdict in {SUSPECT, DOUBLE})
         self._summary = dataclasses.replace(
             self._summary,
             counts=database.counts(),
+            screened=screened,
+            never=never,
+            waiting=len(database.suspects(_EVER)),
             seconds=database.seconds(),
             refusals=database.refusals(),
             seen_in={item.name: counts[key] for key, item in self.findings.items()},
@@ -375,9 +433,4 @@ def _ended(job: Job, failure: Failure, place: int) -> Looked:
         raise problem_of_failure(failure).as_error(job.function)
     if at["judging"]:
         return Looked(UNJUDGED, None, f"judging it ended its process: {failure}")
-    if failure.error_type == _ALARM or failure.kind == "timeout":
-        suspicion = Suspicion("hang", PROCESS, message="it never ends")
-    else:
-        kind = "memory" if failure.kind == "memory" else "crash"
-        suspicion = Suspicion(kind, PROCESS, failure.error_type, failure.message)
-    return Looked(SUSPECT, suspicion, odd=at["odd"])
+    return Looked(SUSPECT, suspicion_of(failure), odd=at["odd"])

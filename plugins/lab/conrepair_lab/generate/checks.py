@@ -20,7 +20,7 @@ LEAST_OPSET, MOST_OPSET = 17, 24
 """Of the standard's operators, as the specifications have them."""
 
 _SOLVER = "z3"
-_SHARES = ("backward", "woven", "slips", "bare", "extremes", "symbolic", "deep", "large", "folded")
+_SHARES = ("backward", "woven", "extremes", "symbolic", "deep", "large", "folded")
 
 
 def check_wishes(wishes: Wishes, learned: Collection[str] | None = ()) -> None:

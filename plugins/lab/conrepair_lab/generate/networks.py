@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -24,7 +23,6 @@ from conrepair_lab.generate.patterns.pattern import patterns
 from conrepair_lab.generate.real.drafting import ORIGIN as REAL
 from conrepair_lab.generate.real.growth import GrowingModel, grown_from
 from conrepair_lab.generate.settings.ports import NotAllowedError, Support
-from conrepair_lab.generate.slips import Slipping
 from conrepair_lab.generate.symbolic import Open, open_sizes
 from conrepair_lab.generate.values.search import Settled, Settling, flaw_of
 from conrepair_lab.generate.weaving import Body, Weaver
@@ -44,9 +42,6 @@ _ROUNDS, _NODES_OF_ROUND = 12, 10
 
 _STIRRED = 3
 """How often what keeps outputs from moving with inputs is taken out and grown anew, at most."""
-
-_WHOLE = 40
-"""Nodes that a pattern may have that stands alone."""
 
 _PART = 5
 """Nodes of a long chain that are put behind it before it's computed: what's taken out again then is at its end."""
@@ -148,14 +143,10 @@ def made(
     if material.reals:
         return _from_real(material.reals, growing, wishes, plain)
     draft = Draft(wishes.opset)
-    bare = bool(wishes.bare) and random.random() < wishes.bare
-    if bare:
-        wishes = _bare(draft, wishes, most, random, support)
-        deep = False
     named = [name for name, share in sorted(wishes.patterns.items()) if random.random() < share]
     # while there's room for large ones
     chosen = _weave(draft, [(name, patterns()[name].body) for name in named], wishes, most, random, support)
-    chosen += [] if bare else _chosen(wishes, random)
+    chosen += _chosen(wishes, random)
     chained = deep or wishes.single
     for nodes in (min(wishes.nodes // 2, wishes.nodes - _ROOM), wishes.nodes - _ROOM // 3)[: 1 if chained else 2]:
         if chained:
@@ -219,15 +210,6 @@ def made(
         if wishes.single and draft.nodes:
             draft.keep_last()
     raise NotMadeError(said)
-
-
-def _bare(draft: Draft, wishes: Wishes, most: int, random: Random, support: Support) -> Wishes:
-    """Put one pattern in, whichever fits; what's wished then is no node more."""
-    roomy = dataclasses.replace(wishes, nodes=_WHOLE)
-    for name, item in random.sample(list(patterns().items()), len(patterns())):
-        if not _weave(draft, [(name, item.body)], roomy, most, random, support):
-            return dataclasses.replace(wishes, nodes=len(draft.nodes))
-    return wishes
 
 
 def _ends(draft: Draft, node: Node) -> list[Node]:
@@ -339,8 +321,7 @@ def _weave(
     """Put forms and patterns into a network; those that don't fit."""
     left = []
     for name, body in chosen:
-        how = Slipping if wishes.slips and random.random() < wishes.slips else Weaver
-        weaver = how(draft, random, support, most, name)
+        weaver = Weaver(draft, random, support, most, name)
         for _ in range(_TRIES):
             with suppress(NotAllowedError):
                 with weaver.whole():

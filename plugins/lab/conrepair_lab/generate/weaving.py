@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +20,6 @@ from conrepair_lab.generate.settings.shapes import AnyShape
 from conrepair_lab.generate.settings.tensors import FLOATS, REALS, Range, TensorType, numpy_type
 from conrepair_lab.generate.specifications.specification import specifications, spoken
 
-REAL = "float32"
-
-_Read = TypeVar("_Read", bound=Reading)
-
 
 class Weaver:
     """Adds nodes to a draft; each must be allowed by its operator's specification, which also says what it makes.
@@ -35,14 +31,10 @@ class Weaver:
         most: Elements that a tensor may have.
         origin: What the nodes are from.
 
-    Attributes:
-        real: The element type of real numbers, where float32 is asked for.
-        square: Whether a new tensor of drawn sizes has axes of one size: more fits other tensors then.
     """
 
     def __init__(self, draft: Draft, random: Random, support: Support, most: int, origin: str) -> None:
         self.draft, self.random = draft, random
-        self.real, self.square = REAL, False
         self._support, self._fresh, self._most, self._origin = support, Fresh(most), most, origin
         self._added: list[Node] = []
         self._moved: list[tuple[Node, list[str]]] = []
@@ -63,6 +55,10 @@ class Weaver:
             self.draft.hidden, self.draft.shown = hidden, shown
             raise
 
+    def one(self, choices: Sequence[Any]) -> Any:
+        """One of what a pattern has several of."""
+        return self.random.choice(choices)
+
     def pick(
         self,
         dtypes: Collection[str] = FLOATS,
@@ -82,7 +78,7 @@ class Weaver:
         Raises:
             NotAllowedError: if the network has none, and none is to be made.
         """
-        pattern, dtypes = AnyShape((rank,) if isinstance(rank, int) else tuple(rank), least), self._meant(dtypes)
+        pattern = AnyShape((rank,) if isinstance(rank, int) else tuple(rank), least)
         names = [
             name
             for name, tensor in self.draft.tensors.items()
@@ -92,18 +88,16 @@ class Weaver:
             return self.random.choice(names)
         if not new:
             raise NotAllowedError("the network has no tensor of that sort")
-        made = self._fresh.take(Port("", dtypes, pattern), self.random).type
-        cube = made.shape[-1:] * made.rank
-        return self.new(made.dtype, cube if self.square and prod(cube) <= self._most else made.shape)
+        made = self._fresh.take(Port("", tuple(dtypes), pattern), self.random).type
+        return self.new(made.dtype, made.shape)
 
     def new(self, dtype: str, shape: Collection[int], values: Range | None = None) -> str:
         """A new tensor that no node makes: an input, or a weight."""
-        (meant,) = self._meant([dtype])
-        return self.draft.source(TensorType(meant, tuple(shape)), values).name
+        return self.draft.source(TensorType(dtype, tuple(shape)), values).name
 
     def constant(self, values: Any, dtype: str = "int64") -> str:
         """A new constant."""
-        return self.draft.constant(np.asarray(values, numpy_type(*self._meant([dtype])))).name
+        return self.draft.constant(np.asarray(values, numpy_type(dtype))).name
 
     def weight(self, *shape: int, dtype: str = "float32", low: float = -1.0, high: float = 1.0) -> str:
         """A new constant of random numbers between two bounds.
@@ -118,10 +112,7 @@ class Weaver:
 
     def dtype(self, dtypes: Collection[str] = FLOATS) -> str:
         """One of some element types."""
-        return chosen_dtype(self._meant(dtypes), self.random)
-
-    def _meant(self, dtypes: Collection[str]) -> tuple[str, ...]:
-        return tuple(self.real if dtype == REAL else dtype for dtype in dtypes)
+        return chosen_dtype(tuple(dtypes), self.random)
 
     def type_of(self, name: str) -> TensorType:
         """A tensor's element type and sizes.
@@ -154,8 +145,18 @@ class Weaver:
         Raises:
             NotAllowedError: if the operator's specification forbids it.
         """
-        inputs, attributes = self.by_schema(op, inputs, attributes)
-        setting = self.read(Reading, op, inputs, attributes, outputs)
+        inputs, attributes = self._by_schema(op, inputs, attributes)
+        setting = spoken(
+            Reading(
+                op,
+                self.draft.opset,
+                self.random,
+                self._support,
+                given=[None if name is None else self._operand(name) for name in inputs],
+                said=attributes,
+                results=[True] * outputs,
+            )
+        )
         setting.attributes = dict(attributes)
         setting.inputs = [None if name is None else self._operand(name) for name in inputs]
         for made in setting.outputs:
@@ -166,40 +167,6 @@ class Weaver:
         node = self.draft.add(setting, origin=self._origin)
         self._added.append(node)
         return node.outputs
-
-    def read(
-        self,
-        how: type[_Read],
-        op: str,
-        inputs: Sequence[str | None],
-        attributes: Mapping[str, Any],
-        outputs: int,
-        **more: Any,
-    ) -> _Read:
-        """Let an operator's specification read a node.
-
-        Args:
-            how: In which way.
-            op: The operator.
-            inputs: Names of tensors, as the opset has them.
-            attributes: Those that are said.
-            outputs: How many it has.
-            **more: What that way of reading needs besides.
-
-        Raises:
-            NotAllowedError: if the specification forbids the node.
-        """
-        setting = how(
-            op,
-            self.draft.opset,
-            self.random,
-            self._support,
-            given=[None if name is None else self._operand(name) for name in inputs],
-            said=attributes,
-            results=[True] * outputs,
-            **more,
-        )
-        return spoken(setting)
 
     def piece(self, piece: Piece, inputs: Sequence[str]) -> Node:
         """Add a piece as it is.
@@ -220,19 +187,10 @@ class Weaver:
                 self._moved.append((node, node.inputs))
                 self.draft.replace_input(node, old, new)
 
-    def by_schema(
+    def _by_schema(
         self, op: str, inputs: tuple[str | None, ...], said: Mapping[str, Any]
     ) -> tuple[tuple[str | None, ...], dict[str, Any]]:
-        """Inputs and attributes as the opset has them: what it has as an input becomes a constant.
-
-        Args:
-            op: The operator.
-            inputs: Names of tensors; None for those that are left out.
-            said: Values by name.
-
-        Raises:
-            NotAllowedError: if the opset has no such operator, or name.
-        """
+        """Inputs and attributes as the opset has them: what it has as an input becomes a constant."""
         found, opset = specifications().get(op), self.draft.opset
         if found is None or found.least_opset > opset:
             raise NotAllowedError(f"opset {opset} has no {op}")

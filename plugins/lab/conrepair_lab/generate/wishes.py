@@ -26,8 +26,6 @@ class Wishes:
         opset: Of the standard's operators.
         backward: How likely an operator is put in front of a tensor that no node makes.
         woven: How likely a pattern is put in, for each five nodes.
-        slips: The share of patterns in which one node isn't as it should be.
-        bare: The share of networks that are one pattern, and nothing else.
         extremes: The share of networks some of whose inputs and weights are at the ends of what they may be.
         deep: The share of networks in which operators are put behind the longest chain.
         large: The share of networks with tensors of up to a million elements.
@@ -50,8 +48,6 @@ class Wishes:
     opset: int = 20
     backward: float = 0.3
     woven: float = 0.2
-    slips: float = 0.0
-    bare: float = 0.0
     extremes: float = 0.2
     deep: float = 0.0
     large: float = 0.0

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from conrepair.application.verbs import numbers
 from conrepair.application.verbs.option import (
     COUNT,
     DATA,
@@ -27,7 +28,7 @@ USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-
 """Systems that are tried where none are named."""
 
 
-@options("models", seldom="data alone slips bare varied slower releases network_seconds reduction_seconds")
+@options("models", seldom="data alone varied special slower releases network_seconds reduction_seconds")
 class Fuzz(Programmed):
     """Of `fuzz`."""
 
@@ -50,16 +51,22 @@ class Fuzz(Programmed):
         usual=", ".join(USUAL),
         default=(),
     )
+    screen: int = option(
+        "Patterns are screened first: their results with optimizations are compared with those without, after each "
+        "small change. 0: no; 1: single changes; 2: also of other sizes, element types and alternatives; 3: also two "
+        "changes at a time.",
+        Value(arguments.whole(0, 3), numbers.whole(0, 3), "0-3"),
+        default=1,
+    )
+    special: bool = option(
+        "Also feed special values (NaN, infinities, the largest numbers), and report what comes of them last.",
+        default=False,
+    )
     count: int = option("Number of networks of `nodes` operators.", OR_NONE, default=100)
     alone: int = option("Number of networks of one operator, which are tested first.", OR_NONE, default=100)
-    slips: float = option("Share of patterns in which one node is changed on purpose.", SHARE, default=0.5)
-    bare: float = option(
-        "Share of networks (of several operators) that are one pattern and nothing else.", SHARE, default=0.5
-    )
     varied: float = option(
         "Share of networks that each system also runs with random options (some passes off, less fusion), share that "
-        "it also runs with weights in place of inputs, and share with another number of threads. Above 0 all "
-        "builds are also fed special values (NaN, infinities, zeros).",
+        "it also runs with weights in place of inputs, and share with another number of threads.",
         SHARE,
         default=0.3,
     )
@@ -120,4 +127,4 @@ class Fuzz(Programmed):
             "systems": list(self.entries),
             "varied": self.varied,
         }
-        return told | ({"slower": True} if self.slower else {})
+        return told | {name: True for name in ("slower", "special") if getattr(self, name)}

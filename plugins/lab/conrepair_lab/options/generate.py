@@ -76,7 +76,7 @@ _NAMES = Value(comma_names, metavar="NAME,...", many=True)
 @options(
     "models",
     seldom="opset exclude ranks elements learn grown_from changes single symbolic deep large folded extremes forms "
-    "patterns woven slips bare backward",
+    "patterns woven backward",
 )
 class Networks(Options):
     """What networks should be like."""
@@ -155,13 +155,6 @@ class Networks(Options):
         SHARE,
         default=Wishes.woven,
     )
-    slips: float = option(
-        "Share of patterns in which one node is changed on purpose: an axis kept, dropped or moved, a constant of "
-        "another shape, an added node that changes nothing.",
-        SHARE,
-        default=Wishes.slips,
-    )
-    bare: float = option("Share of networks that are one pattern and nothing else.", SHARE, default=Wishes.bare)
     backward: float = option(
         "Probability that an operator is added in front of an input, and not behind a tensor.",
         SHARE,

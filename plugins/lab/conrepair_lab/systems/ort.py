@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,8 +19,9 @@ from conrepair.formats.onnx.load.border import is_plain_border, plain_border
 from conrepair.formats.onnx.load.optimizers import OPTIMIZERS
 from conrepair.formats.onnx.load.proto_file import read_proto
 from conrepair.ground.runtime.files.whole import copy_whole
+from conrepair.ground.runtime.onnx_session import open_session
 from conrepair.ground.runtime.processes.reach import GPU
-from conrepair_lab.systems.system import Program, Setting, System
+from conrepair_lab.systems.system import Arrays, Program, Setting, System
 
 _LEVELS = {"none": "disabled", "basic": "basic", "extended": "extended", "all": "all"}
 _ON_CUDA = {"optimization": "all", "device": CUDA}
@@ -87,6 +89,15 @@ class OnnxRuntime(System):
             write_optimized(model, path, level, setting.options.get("disabled_optimizers", ()))
             there = Model("onnx", str(path), model_sha256(path))
         return open_network(there, FRAMEWORK.load(there).inputs)
+
+    def quick(self, network: bytes, setting: Setting, folder: Path) -> Callable[[Arrays], Arrays]:
+        """A session of the file in memory."""
+        level, off = setting.options.get("optimization"), setting.options.get("disabled_optimizers", ())
+        if setting.reach == GPU or level not in (_LEVELS["none"], _LEVELS["all"]):
+            return super().quick(network, setting, folder)
+        session = open_session(network, threads=1, quiet=True, optimized=level == _LEVELS["all"], off=off)
+        names = [item.name for item in session.get_outputs()]
+        return lambda inputs: dict(zip(names, session.run(None, dict(inputs)), strict=True))
 
     def symbolic(self, setting: Setting) -> Setting:
         """As it is: sessions take all sizes."""

@@ -9,7 +9,7 @@ import hashlib
 import json
 import tempfile
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 from conrepair.formats.backends.all_backends import backend, compiler, compiles
 from conrepair.formats.backends.base import Switch
 from conrepair.formats.converters.routes import Route, find_route, pinned_route
+from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.runnable import Runnable
 from conrepair.formats.networks.network import Network
@@ -29,6 +30,9 @@ from conrepair.ground.runtime.files.whole import canonical_json
 from conrepair.ground.runtime.processes.reach import CONFINED
 from conrepair.ground.runtime.typed import typed
 from conrepair_lab.systems.wrapped import Gradients, Threaded, named
+
+Arrays = Mapping[str, np.ndarray[Any, Any]]
+"""By name."""
 
 _FORMAT = "onnx"  # that cases have
 _LIBRARIES = "libraries"
@@ -307,6 +311,19 @@ class System(abc.ABC):
         if there is model:
             return loaded
         return named(loaded, *specs_of_proto(read_proto(Path(model.path))))
+
+    def quick(self, network: bytes, setting: Setting, folder: Path) -> Callable[[Arrays], Arrays]:
+        """What gives a network's answers with little around it that takes time; errors are the libraries' own.
+
+        Args:
+            network: An ONNX model.
+            setting: How it's run.
+            folder: For files.
+        """
+        path = folder / "quick.onnx"
+        path.write_bytes(network)
+        runnable = self.open(Model(_FORMAT, str(path), model_sha256(path)), setting, folder)
+        return lambda inputs: {name: np.array(array) for name, array in runnable.run(dict(inputs)).items()}
 
     def with_threads(self, opened: Runnable, model: Model, setting: Setting, folder: Path, count: int) -> Runnable:
         """The same with another number of threads; other arguments and errors are those of `open`.

@@ -31,8 +31,7 @@ ASKED = Fuzz(
     workers=1,
     reduction_seconds=60,  # of which a busy machine needs some; a quiet one is done in two
     varied=0.0,
-    slips=0.0,
-    bare=0.0,
+    screen=0,
 )
 SMALL = dataclasses.replace(ASKED, alone=6, count=2)
 

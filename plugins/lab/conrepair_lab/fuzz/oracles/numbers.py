@@ -90,7 +90,7 @@ def differing(
         if mine is None or mine.shape != right.shape:
             continue
         texts = mine.dtype.kind in "OUSTc" or right.dtype.kind in "OUSTc"
-        far = np.zeros(right.shape) if texts else _far(name, right, allowed)
+        far = np.zeros(right.shape) if texts else far_apart(name, right, allowed)
         with np.errstate(all="ignore"):
             apart = mine != right if texts else distances(mine, right) > far
         if apart.any():
@@ -101,8 +101,14 @@ def differing(
             yield Suspicion("differs", "answers", "", words, "", name, place, here, there, off)
 
 
-def _far(name: str, right: Array, allowed: Mapping[str, Array] | None) -> Array:
-    """As it's been estimated; else a tenth of its size, but not of what's small beside the largest."""
+def far_apart(name: str, right: Array, allowed: Mapping[str, Array] | None = None) -> Array:
+    """As it's been estimated; else a tenth of its size, but not of what's small beside the largest.
+
+    Args:
+        name: Of an output.
+        right: Another system's.
+        allowed: As of `differing`.
+    """
     if allowed is not None and name in allowed:
         return allowed[name]
     with np.errstate(all="ignore"):

@@ -77,7 +77,7 @@ class _Writing:
 
     def _computed(self, term: Term) -> Any:
         if term.operator == "one":
-            return self.value(self._w.random.choice(term.operands))
+            return self.value(self._w.one(term.operands))
         values = [self.value(item) for item in term.operands]
         said = {name: self._said(item) for name, item in term.attributes}
         if term.operator == ITEM:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.words import counted, shortened
@@ -36,6 +36,10 @@ class Summary:
         suspicions: How many suspicions came to what.
         seed: Of the networks.
         over: Whether all that was asked for was done; False where time was up.
+        screened: By system and setting, how many changed patterns were compared with what's computed without
+            optimizations.
+        never: By system and setting, optimizations that did nothing in any pattern, where that was asked.
+        waiting: How many suspicions nobody has looked into.
     """
 
     findings: tuple[Finding, ...]
@@ -46,6 +50,9 @@ class Summary:
     suspicions: Mapping[str, int]
     seed: int
     over: bool
+    screened: Mapping[str, int] = field(default_factory=dict)
+    never: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    waiting: int = 0
 
     @property
     def fresh(self) -> tuple[Finding, ...]:
@@ -65,8 +72,13 @@ class Summary:
         return (
             not self.over
             and not self.findings
-            and not any(any(verdicts.values()) for verdicts in self.counts.values())
+            and not any(any(verdicts.values()) for verdicts in (self.screened, *self.counts.values()))
         )
+
+    @property
+    def still(self) -> str:
+        """How many suspicions nobody has looked into, as the end of a sentence."""
+        return f", and {counted(self.waiting, 'suspicion')} not looked into" if self.waiting else ""
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -90,8 +102,12 @@ class Summary:
             told = ", ".join(f"{count} {_COUNTED.get(verdict, verdict)}" for verdict, count in verdicts.items())
             tried = counted(sum(verdicts.values()), "network")
             yield f"{name}: {tried} in {self.seconds.get(name, 0.0):.1f} s: {told or 'none tried'}"
+        for name, count in self.screened.items():
+            yield f"{name}: {counted(count, 'changed pattern')} compared with results without optimizations"
+            if names := self.never.get(name):
+                yield f"  optimizations that changed none of the patterns: {', '.join(names)}"
         yield from (f"{counted(count, 'suspicion')} {words}" for words, count in self.dropped.items())
         if self._untried:
             yield "nothing was tried: the time was up while networks were made. Give more time (--seconds)"
         elif not self.over:
-            yield "the time was up before all were tried: the same command continues"
+            yield f"the time was up before all were tried{self.still}: the same command continues"

@@ -1,0 +1,1 @@
+"""Screening: all small changes of all patterns, plain against optimized, before anything is judged."""

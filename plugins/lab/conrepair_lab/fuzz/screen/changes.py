@@ -1,0 +1,383 @@
+"""All small changes of a network: whoever computes it without optimizations says which of them are valid."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
+
+from conrepair.formats.onnx.load.proto_file import opset_of
+from conrepair.ground.metrics.ulps import is_real
+
+Array = np.ndarray[Any, Any]
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "auto_pad": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
+    "mode": ("constant", "reflect", "edge", "wrap", "nearest", "linear", "cubic"),
+    "coordinate_transformation_mode": ("asymmetric", "align_corners", "half_pixel", "pytorch_half_pixel"),
+    "nearest_mode": ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"),
+    "approximate": ("none", "tanh"),
+}
+_KIN = (
+    ("Add", "Sub", "Mul", "Div"),
+    ("Max", "Min"),
+    ("Relu", "Sigmoid", "Tanh", "Abs", "Neg"),
+    ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"),
+    ("MaxPool", "AveragePool"),
+)
+_AXES = 4  # of networks
+_MOST_TOLD = 8  # numbers
+_MOST_ORDERED, _MOST_ORDERS = 4, 24  # numbers of which all orders are tried; of axes
+
+
+@dataclass
+class Subject:
+    """A network that is changed in place.
+
+    Attributes:
+        model: It.
+        inputs: Their values, by name.
+        types: Element type and sizes of each tensor as it was before any change.
+    """
+
+    model: onnx.ModelProto
+    inputs: dict[str, Array]
+    types: Mapping[str, tuple[int, tuple[int, ...]]]
+
+    def copy(self) -> Subject:
+        """Another one, to be changed."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self.model)
+        return Subject(model, dict(self.inputs), self.types)
+
+    def node(self, name: str) -> onnx.NodeProto:
+        """The node of a name."""
+        return next(node for node in self.model.graph.node if node.name == name)
+
+    def constants(self) -> dict[str, Array]:
+        """Initializers by name."""
+        return {item.name: numpy_helper.to_array(item) for item in self.model.graph.initializer}
+
+    def put(self, name: str, array: Array) -> None:
+        """Give an initializer another value."""
+        place = next(item for item in self.model.graph.initializer if item.name == name)
+        place.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+
+    def feed(self, name: str, array: Array) -> None:
+        """Give an input other values, or another shape."""
+        self.inputs[name] = array
+        place = next(item for item in self.model.graph.input if item.name == name)
+        place.CopyFrom(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A small change of a network.
+
+    Attributes:
+        sort: What is changed, without the value: changes of a sort show the same as a rule.
+        words: All of it, for people.
+        at: Name of what is changed: two changes of the same don't go together.
+        apply: Does it.
+    """
+
+    sort: str
+    words: str
+    at: str
+    apply: Callable[[Subject], None]
+
+
+def changes(subject: Subject) -> Iterator[Change]:
+    """All small changes of a network.
+
+    Args:
+        subject: Isn't changed. Its nodes have names.
+    """
+    constants = subject.constants()
+    for node in subject.model.graph.node:
+        yield from _of_attributes(node, opset_of(subject.model) or 1)
+        yield from _of_operands(subject, node, constants)
+    for name, array in constants.items():
+        reader = _reader(subject, name)
+        for how, other in _other_arrays(array):
+            yield _change(f"constant {reader} {how}", name, other, Subject.put)
+        yield Change(f"constant {reader} fed", f"{name} is an input", name, lambda to, name=name: _fed(to, name))
+    for name, array in subject.inputs.items():
+        reader = _reader(subject, name)
+        for how, other in _shaped(array):
+            if other.shape != array.shape:
+                yield _change(f"input {reader} {how}", name, other, Subject.feed)
+        yield Change(f"input {reader} stored", f"{name} is a constant", name, lambda to, name=name: _stored(to, name))
+        yield Change(f"input {reader} open", f"{name} has open sizes", name, lambda to, name=name: _opened(to, name))
+    for kind in _FLOATS[1:]:
+        if any(array.dtype == np.float32 for array in subject.inputs.values()):
+            words = f"float32 becomes {TensorProto.DataType.Name(kind)}"
+            yield Change(words, words, "types", lambda to, kind=kind: _retyped(to, kind))
+
+
+def _change(sort: str, name: str, value: Array, how: Callable[[Subject, str, Array], None]) -> Change:
+    told = f"{value.dtype}{list(value.shape)}" + (f" {value.tolist()}" if value.size <= _MOST_TOLD else "")
+    return Change(sort, f"{name} is {told}", name, lambda to: how(to, name, value))
+
+
+def _reader(subject: Subject, name: str) -> str:
+    """Who reads a tensor first, and where: "Conv.1"."""
+    return next(
+        (f"{node.op_type}.{list(node.input).index(name)}" for node in subject.model.graph.node if name in node.input),
+        "",
+    )
+
+
+# Attributes.
+
+
+def _of_attributes(node: onnx.NodeProto, opset: int) -> Iterator[Change]:
+    said = {item.name: item for item in node.attribute}
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
+    except onnx.defs.SchemaError:  # of another domain
+        return
+    for name, attribute in schema.attributes.items():
+        default = attribute.default_value
+        item = said.get(name) or (default if default.name else None)
+        value = None if item is None else helper.get_attribute_value(item)
+        value = tuple(value) if isinstance(value, list) else value.decode() if isinstance(value, bytes) else value
+        for other in dict.fromkeys(_other_values(name, int(attribute.type), value)):
+            if other != (value if other is not None or name in said else None):
+                yield Change(
+                    f"{node.op_type}.{name}",
+                    f"{name} of {node.name} ({node.op_type}) is {'left out' if other is None else other}",
+                    f"{node.name}.{name}",
+                    lambda to, name=name, other=other: _said(to.node(node.name), name, other),
+                )
+    for kin in _KIN:
+        if node.op_type in kin:
+            for op in kin:
+                if op != node.op_type:
+                    words = f"{node.op_type} becomes {op}"
+                    yield Change(words, f"{node.name}: {words}", node.name, lambda to, op=op: _renamed(to, node, op))
+
+
+def _renamed(to: Subject, node: onnx.NodeProto, op: str) -> None:
+    to.node(node.name).op_type = op
+
+
+def _said(node: onnx.NodeProto, name: str, value: Any) -> None:
+    kept = [item for item in node.attribute if item.name != name]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+    if value is not None:
+        kind = AttributeProto.INTS if value == () else None
+        node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+
+
+def _other_values(name: str, kind: int, value: Any) -> Iterator[Any]:
+    if name == "perm" and value:
+        yield from itertools.islice(itertools.permutations(range(len(value))), _MOST_ORDERS)
+    elif kind == AttributeProto.INT and name == "axis":
+        yield from range(-_AXES, _AXES)
+    elif kind == AttributeProto.INT:
+        yield from (0, 1)  # truth values, as most are
+        if value not in (0, 1, None):
+            yield from (value + 1, value - 1)
+    elif kind == AttributeProto.FLOAT:
+        yield from (0.0, 1.0, -1.0, 0.5)
+        if value is not None:
+            yield 2 * value
+    elif kind == AttributeProto.INTS:
+        yield from _other_numbers(value or ())
+        if value is None:
+            yield from ((0,), (-1,), (1,), (1, 1), (2, 2), (0, 0, 1, 1), (1, 1, 1, 1))
+    elif kind == AttributeProto.STRING:
+        yield from _WORDS.get(name, ())
+    yield None  # left out
+
+
+def _other_numbers(values: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Each number another one, or left out; two exchanged; all in other orders where they're few."""
+    for place, value in enumerate(values):
+        before, behind = values[:place], values[place + 1 :]
+        for other in (value + 1, value - 1, 0, 1, -1, 2):
+            yield (*before, other, *behind)
+        yield (*before, *behind)
+    if len(values) <= _MOST_ORDERED:
+        yield from itertools.permutations(values)
+    yield tuple(value + 1 for value in values)
+    yield (*values, 1)
+
+
+# What nodes read.
+
+
+def _of_operands(subject: Subject, node: onnx.NodeProto, constants: Mapping[str, Array]) -> Iterator[Change]:
+    op = node.op_type
+    for place, name in enumerate(node.input):
+        if name not in subject.types:
+            continue
+        kind, sizes = subject.types[name]
+        between: list[tuple[str, Mapping[str, Any]]] = [("Identity", {}), ("Cast", {"to": kind})]
+        if sizes and name not in constants:
+            between += [("Transpose", {"perm": range(len(sizes))})]
+            if len(sizes) > 1:
+                between += [("Transpose", {"perm": [*range(len(sizes) - 2), len(sizes) - 1, len(sizes) - 2]})]
+        for other, said in between:
+            yield Change(
+                f"{other} before {op}.{place}"
+                + ("" if len(between) < 4 or (other, said) != between[3] else " moves"),
+                f"{other} ({dict(said)}) before input {place} of {node.name} ({op})",
+                f"{node.name} reads {place}",
+                lambda to, place=place, other=other, said=said: _between(to, node.name, place, other, said),
+            )
+    if len(node.input) == 2:
+        yield Change(
+            f"{op} exchanged", f"operands of {node.name} ({op}) exchanged", node.name, lambda to: _swap(to, node)
+        )
+        yield Change(
+            f"{op} of one", f"both operands of {node.name} ({op}) are one", node.name, lambda to: _one(to, node)
+        )
+    outputs = {item.name for item in subject.model.graph.output}
+    for name in node.output:
+        if name and name not in outputs:
+            yield Change(
+                f"{op} shown", f"{name} is an output", f"{name} shown", lambda to, name=name: _shown(to, name)
+            )
+            yield Change(
+                f"{op} read", f"{name} is read again", f"{name} shown", lambda to, name=name: _read(to, name)
+            )
+
+
+def _between(to: Subject, reader: str, place: int, op: str, said: Mapping[str, Any]) -> None:
+    graph = to.model.graph
+    where = next(number for number, node in enumerate(graph.node) if node.name == reader)
+    made = f"{reader}_{place}_between"
+    node = helper.make_node(op, [graph.node[where].input[place]], [made], name=made, **said)
+    graph.node[where].input[place] = made
+    graph.node.insert(where, node)
+
+
+def _swap(to: Subject, node: onnx.NodeProto) -> None:
+    there = to.node(node.name)
+    there.input[0], there.input[1] = there.input[1], there.input[0]
+
+
+def _one(to: Subject, node: onnx.NodeProto) -> None:
+    there = to.node(node.name)
+    there.input[1] = there.input[0]
+
+
+def _shown(to: Subject, name: str) -> None:
+    to.model.graph.output.append(onnx.ValueInfoProto(name=name))
+
+
+def _read(to: Subject, name: str) -> None:
+    to.model.graph.node.append(helper.make_node("Identity", [name], [f"{name}_read"], name=f"{name}_read"))
+    _shown(to, f"{name}_read")
+
+
+# Constants and inputs.
+
+
+def _other_arrays(array: Array) -> Iterator[tuple[str, Array]]:
+    """Other numbers, and other shapes of what is real; each once."""
+    seen = {(array.shape, array.tobytes())}
+    for how, other in itertools.chain(_numbers(array), _shaped(array) if is_real(array) or not array.ndim else ()):
+        if (told := (other.shape, other.tobytes())) not in seen:
+            seen.add(told)
+            yield how, other
+
+
+def _numbers(array: Array) -> Iterator[tuple[str, Array]]:
+    if array.dtype.kind in "iu" and array.ndim == 1 and array.size <= _MOST_TOLD:
+        ends = np.iinfo(array.dtype)
+        for values in _other_numbers(tuple(array.tolist())):
+            if all(ends.min <= value <= ends.max for value in values):
+                yield "of other numbers", np.asarray(values, array.dtype)
+    elif array.dtype.kind in "iu" or is_real(array):
+        for how, value in (
+            ("zero", 0 * array),
+            ("one", 0 * array + 1),
+            ("more", array + 1),
+            ("twice", array + array),
+        ):
+            yield how, np.asarray(value, array.dtype)
+        if array.dtype.kind != "u":
+            yield "negative", np.asarray(-array, array.dtype)
+
+
+def _shaped(array: Array) -> Iterator[tuple[str, Array]]:
+    yield "with an axis more", array[None]
+    if array.ndim == 0:
+        yield "with two axes", array[None, None]
+        return
+    first = array.reshape(-1)[:1]
+    for axis in range(array.ndim):
+        if array.shape[axis] != 1:
+            yield f"of size 1 at {axis - array.ndim}", array.take([0], axis)
+            yield f"wider at {axis - array.ndim}", array.take([0, *range(array.shape[axis])], axis)
+        else:
+            yield f"of size 2 at {axis - array.ndim}", array.repeat(2, axis)
+    yield "of sizes 1", first.reshape((1,) * array.ndim)
+    yield "of one number", first.reshape(())
+    yield "of one axis less", array[0] if len(array) else array.reshape(array.shape[1:])
+    yield "with an axis more behind", array[..., None]
+    yield "with another sample", array[None].repeat(2, 0)
+    yield "flat", array.reshape(-1)
+
+
+def _fed(to: Subject, name: str) -> None:
+    """A constant becomes an input that is fed the same."""
+    kept = [item for item in to.model.graph.initializer if item.name != name]
+    (array,) = (numpy_helper.to_array(item) for item in to.model.graph.initializer if item.name == name)
+    del to.model.graph.initializer[:]
+    to.model.graph.initializer.extend(kept)
+    to.model.graph.input.append(onnx.ValueInfoProto(name=name))
+    to.feed(name, array)
+
+
+def _stored(to: Subject, name: str) -> None:
+    """An input becomes a constant."""
+    kept = [item for item in to.model.graph.input if item.name != name]
+    del to.model.graph.input[:]
+    to.model.graph.input.extend(kept)
+    to.model.graph.initializer.append(numpy_helper.from_array(to.inputs.pop(name), name))
+
+
+def _opened(to: Subject, name: str) -> None:
+    (item,) = (item for item in to.model.graph.input if item.name == name)
+    for place, size in enumerate(item.type.tensor_type.shape.dim):
+        size.dim_param = f"{name}_{place}"
+
+
+def _retyped(to: Subject, kind: int) -> None:
+    """Computes with other real numbers."""
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    for name, array in to.constants().items():
+        if array.dtype == np.float32:
+            to.put(name, array.astype(dtype))
+    for name, array in to.inputs.items():
+        if array.dtype == np.float32:
+            to.feed(name, array.astype(dtype))
+    for node in to.model.graph.node:
+        for item in node.attribute:
+            if item.name in {"to", "dtype"} and item.i == TensorProto.FLOAT:
+                item.i = kind
+
+
+def pairs(first: Iterable[Change]) -> Iterator[tuple[Change, Change]]:
+    """Two changes at a time, of different parts of a network: the nearest in order first.
+
+    Args:
+        first: Each of which is valid alone.
+    """
+    every = list(first)
+    for apart in range(1, len(every)):
+        for place in range(len(every) - apart):
+            one, two = every[place], every[place + apart]
+            if one.at != two.at:
+                yield one, two
