@@ -15,7 +15,7 @@ from conrepair.ground.intake.data import write_arrays
 from conrepair.ground.runtime.files.whole import write_json
 from conrepair_lab.campaigns.generate_jobs import AT, bounded
 from conrepair_lab.cases.case import Case
-from conrepair_lab.fuzz.looking import SUSPECT, Looked
+from conrepair_lab.fuzz.looking import SUSPECT, Looked, computed
 from conrepair_lab.fuzz.screen.screening import Screener, Seen, changed
 from conrepair_lab.fuzz.suspicion import Suspicion
 from conrepair_lab.generate.generated import ABOUT, INPUTS, MODEL
@@ -96,7 +96,7 @@ def fuzz_screen(
                 there = changed(variant, made)
                 case = Case.of(onnx.shape_inference.infer_shapes(there.model), there.inputs)
                 words = tuple(change.words for change in made)
-                found: Seen | None = Seen(case, ended[str(place)], words)
+                found: Seen | None = Seen(case, ended[str(place)], words) if computed(case) else None
             else:
                 with bounded(seconds):
                     found = screener.seen(variant, made)

@@ -205,7 +205,7 @@ def _one_size(
     trusted = None if strict or _is_other(setting) else other  # who is accused doesn't say how answers look
     right: Mapping[str, Array] = declared(model) if trusted is None else trusted
     if (first := next(_without_truth(trial, right, drawn=drawn), None)) is not None:
-        if end is not None and has_specials(case) and not (first.kind in ENDS and _computed(case)):
+        if end is not None and has_specials(case) and not (first.kind in ENDS and computed(case)):
             return Looked(
                 REFUSED, None, f"{end.stage}, on special values that may be refused: {end.message}", trial.seconds
             )
@@ -221,8 +221,12 @@ def _one_size(
         return Looked(UNJUDGED, None, f"judging it failed: {type(error).__name__}: {error}", trial.seconds)
 
 
-def _computed(case: Case) -> bool:
-    """Whether ONNX's reference computes a case."""
+def computed(case: Case) -> bool:
+    """Whether ONNX's reference computes a case.
+
+    Args:
+        case: Any.
+    """
     try:
         _exact(case.model, case.inputs)
     except InferenceError:
@@ -236,7 +240,7 @@ def referees(case: Case) -> frozenset[str]:
     Args:
         case: Any.
     """
-    asked = {"reference": _computed(case), "runtime": other_answers(case) is not None}
+    asked = {"reference": computed(case), "runtime": other_answers(case) is not None}
     return frozenset(name for name, computes in asked.items() if computes)
 
 

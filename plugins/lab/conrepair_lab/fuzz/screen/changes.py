@@ -324,7 +324,7 @@ def _shaped(array: Array) -> Iterator[tuple[str, Array]]:
             yield f"of size 2 at {axis - array.ndim}", array.repeat(2, axis)
     yield "of sizes 1", first.reshape((1,) * array.ndim)
     yield "of one number", first.reshape(())
-    yield "of one axis less", array[0] if len(array) else array.reshape(array.shape[1:])
+    yield "of one axis less", np.asarray(array[0]) if len(array) else array.reshape(array.shape[1:])
     yield "with an axis more behind", array[..., None]
     yield "with another sample", array[None].repeat(2, 0)
     yield "flat", array.reshape(-1)
