@@ -64,11 +64,30 @@ class Backend(abc.ABC):
     """A place where models run; each module of this room has one as `BACKEND`.
 
     Attributes:
-        settings: Options that a model is tried with where it runs on all backends, by what they are called behind the
-            backend's name: with its optimizations, and without.
+        packages: Of a plug-in: whose kernels run, as package indices call them, and what else its programs need, with
+            the module of each. The first one's other releases can be run, where there are programs.
     """
 
-    settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({"": MappingProxyType({})})
+    packages: Mapping[str, str] = MappingProxyType({})
+
+    def settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """Options by names, with which `fuzz`, `trace` and `accuracy` run it: the first one leaves most out.
+
+        The last one is the usual one.
+        """
+        return {"default": {}}
+
+    def program(self, options: Mapping[str, Any]) -> str:
+        """Python that does the same without conrepair, for programs that findings have; "" for none.
+
+        Args:
+            options: The backend's own.
+
+        Returns:
+            What loads a model that lies in the current folder ("model.onnx", "model.pt2"), and defines
+            `compute(feeds)`: arrays by outputs' names, of arrays by inputs' names. `numpy` is imported.
+        """
+        return ""
 
     def lacks(self) -> str:
         """What isn't installed that it needs, with the command that brings it; "" for nothing."""

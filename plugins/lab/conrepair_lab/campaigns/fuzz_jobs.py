@@ -297,7 +297,7 @@ def fuzz_reduce(
         operators=tuple(node.op_type for node in nodes_of(found.case.model.graph)),
         choices=choices(found.case.model),
         also=() if ends else tuple(name for name in others if _shown(found.case, found.suspicion, name, folder)),
-        versions=_versions(),
+        versions=_versions(asked.runs.packages),
     )
     ran = _ran(made.finding(asked, ""), found.case, asked, folder, longest)
     return dataclasses.replace(made, shown=() if ran is None else (ran,))
@@ -360,10 +360,10 @@ def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:
 
 
 @functools.cache
-def _versions() -> Mapping[str, str]:
-    """Of what takes part in campaigns, as far as it's here."""
+def _versions(packages: tuple[str, ...]) -> Mapping[str, str]:
+    """Of what takes part in campaigns, and of what else a system has, as far as it's here."""
     found, extras = {}, (name for extra in EXTRAS for name in extra.libraries.values())
-    for name in ("conrepair", "numpy", "onnx", "onnxruntime", *extras):
+    for name in ("conrepair", "numpy", "onnx", "onnxruntime", *extras, *packages):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -36,13 +36,15 @@ OTHER_THREADS = 1 if (os.cpu_count() or 1) > 1 else 2
 
 _LONGEST = 2000
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+")  # of a machine, and of a run
+_STACK = re.compile(r"\s*Stack backtrace:.*", re.DOTALL)  # of libraries in Rust
 _GAP = re.compile(
     r"not (?:yet |currently )?(?:been )?(?:supported|implemented)|unsupported|notimplemented|can ?not be imported"
     r"|no (?:implementation|conversion|kernel|converter|op(?:erator)? )|could not find an implementation"
     r"|(?:does|do|is|are|has|have)(?:n't| not) (?:support|implement|handle|take|know|allow)"
     r"|only (?:support|works|takes)|only [\w/ ]{1,60} (?:are |is )?(?:currently )?supported|no onnx function found"
     r"|needs? to be (?:a )?(?:constant|static)|must be (?:a )?(?:constant|static|known)"
-    r"|didn't find op for|couldn't load custom c\+\+ ops|scalartype \w+ is an unexpected"
+    r"|unimplemented|expects? an? (?:constant|static)|didn't find op for|couldn't load custom c\+\+ ops"
+    r"|scalartype \w+ is an unexpected"
     r"|no corresponding numpy type|no schema registered|no previous version|unknown \w+ (?:or \w+ )?type"
     r"|neither a custom op nor a flex op|could not translate mlir to flatbuffer"  # of TFLite
     r"|requires a fixed tensor list size"  # of XLA, which differentiates no loop without a largest number of rounds
@@ -213,7 +215,7 @@ def how_ended(stage: str, error: BaseException, case: Case) -> Suspicion:
     name, words, place = type(root).__name__, str(root), _place(root)
     if isinstance(root, ToolError):
         name, words, place = root.error, root.words, root.place
-    message = shortened(_FOLDERS.sub("", " ".join(words.split())), _LONGEST)
+    message = shortened(_FOLDERS.sub("", " ".join(_STACK.sub("", words).split())), _LONGEST)
     if isinstance(root, ToolCrashError):
         return Suspicion("crash", stage, root.signal, message)
     ours = isinstance(root, ConrepairError) and not isinstance(root, DataError | ToolError)  # says why

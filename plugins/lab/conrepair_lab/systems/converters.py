@@ -16,7 +16,7 @@ from conrepair.formats.converters.base import Converter, comma_parts
 from conrepair.formats.converters.routes import Route
 from conrepair.formats.models.model import Model
 from conrepair_lab.systems import ort
-from conrepair_lab.systems.system import Program, Setting, System
+from conrepair_lab.systems.system import Program, Setting, System, through_conrepair
 
 _OF = ":"
 _SHARE = 0.5  # of options that are drawn; and the most passes that are left out
@@ -87,23 +87,6 @@ _ONE_LIBRARY: Mapping[str, Callable[[_Options], str]] = MappingProxyType(
         ),
     }
 )
-_THROUGH_CONREPAIR = """\
-import dataclasses
-from pathlib import Path
-
-import numpy
-
-from conrepair.formats.models.model import Model
-from conrepair_lab.systems.registry import entry
-
-asked = entry("convert-{name}")
-setting = dataclasses.replace(asked.chosen, options={options}, conversion={conversion})
-runnable = asked.runs.open(Model("onnx", "model.onnx", "0" * 64), setting, Path(""))
-"""
-_RUN = """\
-with numpy.load("inputs.npz") as inputs:
-    numpy.savez("outputs.npz", **runnable.run(dict(inputs)))
-"""
 
 
 class Converters(System):
@@ -181,8 +164,7 @@ class Converters(System):
             return Program(f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines}\n{load}', run.run)
         chain = setting.route, setting.backend
         name = next(name for name, known in self.settings.items() if (known.route, known.backend) == chain)
-        options, conversion = dict(setting.options), dict(setting.conversion)
-        return Program(_THROUGH_CONREPAIR.format(name=name, options=options, conversion=conversion), _RUN)
+        return through_conrepair(f"{self.name}-{name}", setting)
 
 
 def _alone(setting: Setting) -> str:

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.ground.runtime.errors import UsageError
 from conrepair.ground.runtime.outside.environments import Environment
 from conrepair.ground.runtime.words import meant
 from conrepair_lab.systems import converters, ort, tensorflow, tflite, torch, tvm
+from conrepair_lab.systems.plugged import Plugged
 from conrepair_lab.systems.released import Released
 from conrepair_lab.systems.system import Setting, System
 
 RELEASE = "release"
 """The option of a backend that names another release of its library."""
 
+_KNOWN = ("executorch", "iree", "openvino", "qnn", "tract")  # plug-ins that conrepair's repository has
+
 SYSTEMS: dict[str, System] = {
     module.SYSTEM.name: module.SYSTEM for module in (tvm, ort, torch, tensorflow, tflite, converters)
 }
+"""By name: ours, then backends that plug-ins bring, as far as they can be systems."""
+
+_FILES = {system.format: system.file for system in SYSTEMS.values()}
+
+for _name in BACKENDS:
+    if _name not in BACKENDS.own and _name not in SYSTEMS:
+        with contextlib.suppress(Exception):  # of code of others: who asks for it by name is told
+            SYSTEMS[_name] = Plugged(_name, _FILES)
 
 
 @dataclass(frozen=True)
@@ -110,17 +123,27 @@ def entry(name: str) -> Entry:
     """The entry of a name: "tvm-O3", "tvm" for the usual one, or "tvm-O3@0.26.0" for another release.
 
     Raises:
-        UsageError: if there's none; says which there are.
+        UsageError: if there's none; says which there are, or what to install.
     """
     known, is_release, release = name.partition("@")
-    system, _, setting = known.partition("-")
-    if system in SYSTEMS and (not setting or setting in SYSTEMS[system].settings):
-        found = Entry(system, setting or SYSTEMS[system].usual, release)
-        if is_release:
-            Released(SYSTEMS[system], release).within(found.chosen)  # says where there is none
-        return found
-    hint = meant(name, ENTRIES, f"there are {', '.join(ENTRIES)}")
-    raise UsageError(f"there is no system called {name!r}{hint}")
+    system = known
+    while system not in SYSTEMS and "-" in system:  # names may have some, too
+        system = system.rpartition("-")[0]
+    setting = known[len(system) + 1 :]
+    if system not in SYSTEMS or (setting and setting not in SYSTEMS[system].settings):
+        if system not in {*SYSTEMS, *BACKENDS.own}:
+            with contextlib.suppress(KeyError):
+                Plugged(system, _FILES)  # says why it's none
+        if system in _KNOWN:
+            raise UsageError(f"{system} is a plug-in that isn't installed: pip install conrepair-{system}")
+        hint = meant(name, names(), f"there are {', '.join(names())}")
+        raise UsageError(f"there is no system called {name!r}{hint}")
+    found = Entry(system, setting or SYSTEMS[system].usual, release)
+    if is_release:
+        Released(SYSTEMS[system], release).within(found.chosen)  # says where there is none
+    elif lacks := SYSTEMS[system].lacks:
+        raise UsageError(f"what runs {name} isn't installed: {lacks}")
+    return found
 
 
 def installed(name: str) -> Entry:
@@ -135,5 +158,6 @@ def installed(name: str) -> Entry:
     return found
 
 
-ENTRIES = tuple(f"{system.name}-{setting}" for system in SYSTEMS.values() for setting in system.settings)
-"""All names."""
+def names() -> tuple[str, ...]:
+    """All names."""
+    return tuple(f"{system.name}-{setting}" for system in SYSTEMS.values() for setting in system.settings)

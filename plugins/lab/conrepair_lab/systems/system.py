@@ -116,6 +116,36 @@ class Program:
         return f"{self.load}\n\n{record}\n\n\ndef run():\n{textwrap.indent(self.run, '    ')}"
 
 
+_THROUGH_CONREPAIR = """\
+import dataclasses
+from pathlib import Path
+
+import numpy
+
+from conrepair.formats.models.model import Model
+from conrepair_lab.systems.registry import entry
+
+asked = entry({name!r})
+setting = dataclasses.replace(asked.chosen, options={options}, conversion={conversion})
+runnable = asked.runs.open(Model("onnx", "model.onnx", "0" * 64), setting, Path(""))
+"""
+_RUN = """\
+with numpy.load("inputs.npz") as inputs:
+    numpy.savez("outputs.npz", **runnable.run(dict(inputs)))
+"""
+
+
+def through_conrepair(name: str, setting: Setting) -> Program:
+    """A program that runs a setting by conrepair, where no library does it by itself.
+
+    Args:
+        name: Of an entry with the same backend and converters.
+        setting: Whose options it has.
+    """
+    options, conversion = dict(setting.options), dict(setting.conversion)
+    return Program(_THROUGH_CONREPAIR.format(name=name, options=options, conversion=conversion), _RUN)
+
+
 class System(abc.ABC):
     """A way in which ONNX files are run.
 
@@ -131,6 +161,8 @@ class System(abc.ABC):
         kernels: Whether it has kernels of its own, whose accuracy can be measured.
         trains: Whether it differentiates what it runs.
         alike: Whether all settings of a device are to take the same networks: they optimize more or less.
+        packages: Whose kernels run, and what else its programs need, where a plug-in says it.
+        lacks: What isn't installed that it needs, where a plug-in says it.
     """
 
     name: str
@@ -144,6 +176,8 @@ class System(abc.ABC):
     kernels: bool = True
     trains: bool = False
     alike: bool = False
+    packages: tuple[str, ...] = ()
+    lacks: str = ""
 
     def needs(self, setting: Setting) -> frozenset[str]:
         """Frameworks that a setting imports, and the environment that it runs in, where that isn't ours."""
@@ -162,7 +196,7 @@ class System(abc.ABC):
             versions: Of what's installed.
         """
         names = [name for step in self.route(setting).steps for name in step.distributions]
-        names += _RUNS.get(self.runner(setting), ())
+        names += _RUNS.get(self.runner(setting), self.packages)
         return {name: versions[name] for name in dict.fromkeys(names) if name in versions}
 
     def runner(self, setting: Setting) -> str:

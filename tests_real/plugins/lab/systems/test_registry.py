@@ -25,12 +25,13 @@ from conrepair.ground.runtime.files.store import Entry as StoreEntry
 from conrepair.ground.runtime.files.whole import HashedPath, sha256_of
 from conrepair.ground.runtime.gpu_devices import gpu_devices
 from conrepair.ground.runtime.processes.reach import GPU
-from conrepair_lab.systems.registry import ENTRIES, SYSTEMS, Entry, entry
+from conrepair_lab.systems.registry import SYSTEMS, Entry, entry, names
 from conrepair_lab.systems.system import Chosen, Setting
 
 pytestmark = pytest.mark.workers  # compilers, and flags of processes
 
-ON_A_GPU = [name for name in ENTRIES if entry(name).chosen.reach == GPU]
+NAMES = names()
+ON_A_GPU = [name for name in NAMES if entry(name).chosen.reach == GPU]
 REFUSING = "convert-onnx2keras"
 MARKED = [pytest.param(name, marks=pytest.mark.gpu) for name in ON_A_GPU]
 
@@ -118,7 +119,7 @@ def right(model: Model, feeds: Mapping[str, Any], session: Session) -> Any:
     return InWorkers(session, entry("ort-none"), model).answer(entry("ort-none").chosen, feeds)
 
 
-@pytest.mark.parametrize("name", [*(name for name in ENTRIES if name not in {*ON_A_GPU, REFUSING}), *MARKED])
+@pytest.mark.parametrize("name", [*(name for name in NAMES if name not in {*ON_A_GPU, REFUSING}), *MARKED])
 def test_a_setting_answers_as_the_network_is_written(
     name: str, model: Model, feeds: Mapping[str, Any], session: Session, right: Any
 ) -> None:
