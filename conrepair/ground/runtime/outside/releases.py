@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from conrepair.ground.runtime.errors import UsageError
 from conrepair.ground.runtime.files.user_cache import limit_named
@@ -19,6 +20,7 @@ from conrepair.ground.runtime.outside.environments import (
     pin_of,
     remove_unused,
 )
+from conrepair.ground.runtime.plugins import Registry
 from conrepair.ground.runtime.words import meant
 
 RELEASED: Mapping[str, tuple[str, ...]] = {
@@ -45,6 +47,7 @@ RELEASES_LIMIT = "CONREPAIR_RELEASES_LIMIT"
 """Variable: gigabytes that environments of other releases may take."""
 
 _DEFAULT_GB = 2.0
+_PLUGGED: Registry[Any] = Registry("backends", {}, object)
 _IS = "=="
 _NUMBERS = re.compile(r"\d+")
 _NUMPY_2 = (1, 19)  # of ONNX Runtime: before, it's compiled for numpy 1
@@ -61,7 +64,8 @@ def release(distribution: str, version: str) -> Environment:
     Raises:
         UsageError: if there are none of that library, or the version is none.
     """
-    if distribution not in RELEASED:
+    packages = packages_of(distribution)
+    if not packages:
         hint = meant(distribution, tuple(RELEASED), f"there are those of {', '.join(RELEASED)}")
         raise UsageError(f"other releases of {distribution!r} can't be run{hint}")
     try:
@@ -70,12 +74,32 @@ def release(distribution: str, version: str) -> Environment:
         raise UsageError(
             f"{version!r} is no version of {distribution}: give one as package indices have it"
         ) from error
-    pins = {other: importlib.metadata.version(other) for other in ("numpy", *RELEASED[distribution])}
+    here, own = {other: _installed(other) for other in ("numpy", *packages)}, _installed(distribution)
+    # What has the version of the library, as parts of it do, is released with it.
+    pins = {other: version if there in {"", own} else there for other, there in here.items()}
     if name == "onnxruntime" and tuple(map(int, _NUMBERS.findall(version)[:2])) < _NUMPY_2:
         pins["numpy"] = _NUMPY_1
     pins |= {name: version, **_BESIDE.get((name, version), {})}
-    imports = tuple(_MODULES.get(other, other) for other in (distribution, *RELEASED[distribution]))
-    return Environment(f"{name}=={version}", f"{name} {version}", 0.5, 1, pins, imports)
+    return Environment(f"{name}=={version}", f"{name} {version}", 0.5, 1, pins, tuple(packages.values()))
+
+
+def packages_of(distribution: str) -> Mapping[str, str]:
+    """Modules by package, of a library and of what goes with it; none where its other releases can't be run.
+
+    Args:
+        distribution: The library, as package indices call it; ours, or the first of a plug-in's backend.
+    """
+    if distribution in RELEASED:
+        return {other: _MODULES.get(other, other) for other in (distribution, *RELEASED[distribution])}
+    brought: Iterable[Mapping[str, str]] = (getattr(item, "packages", {}) for item in _PLUGGED.values())
+    return next((packages for packages in brought if next(iter(packages), "") == distribution), {})
+
+
+def _installed(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def named_environment(name: str) -> Environment:
@@ -131,4 +155,4 @@ def made_releases() -> list[Environment]:
     """Releases whose environments are there, whole or not."""
     names = {path.name.rpartition("-")[0] for path in environments_folder().glob("*==*-" + "[0-9a-f]" * 16)}
     found = [name.split(_IS) for name in sorted(names)]
-    return [release(library, version) for library, version in found if library in RELEASED]
+    return [release(library, version) for library, version in found if packages_of(library)]

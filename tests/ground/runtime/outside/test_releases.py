@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,3 +71,18 @@ def test_those_that_were_made_are_found(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / f"{name}-{'0123456789abcdef'}").mkdir(exist_ok=True)
     assert [item.name for item in made_releases()] == ["onnxruntime==1.20.1"]
     assert set(RELEASED) >= {"onnxruntime", "apache-tvm", "onnxoptimizer"}
+
+
+def test_what_a_plugin_brings_has_releases_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = {"mine-compiler": "mine.compiler", "mine-runtime": "mine.runtime", "onnx": "onnx"}
+    monkeypatch.setattr(releases, "_PLUGGED", {"mine": SimpleNamespace(packages=packages)})
+    found = release("mine-compiler", "2.1")
+    assert found.pins == {
+        "numpy": importlib.metadata.version("numpy"),
+        "mine-compiler": "2.1",
+        "mine-runtime": "2.1",
+        "onnx": importlib.metadata.version("onnx"),
+    }
+    assert found.imports == tuple(packages.values())
+    with pytest.raises(UsageError, match="'mine-runtime' can't be run"):
+        release("mine-runtime", "2.1")
