@@ -66,9 +66,13 @@ class Backend(abc.ABC):
     Attributes:
         packages: Of a plug-in: whose kernels run, as package indices call them, and what else its programs need, with
             the module of each. The first one's other releases can be run, where there are programs.
+        narrowed: Element types that it computes in a narrower one whatever it's told: campaigns don't judge them.
+        seconds: How long a small network takes to load and run, in times of ONNX Runtime's: campaigns deal by it.
     """
 
     packages: Mapping[str, str] = MappingProxyType({})
+    narrowed: frozenset[str] = frozenset()
+    seconds: int = 5
 
     def settings(self) -> Mapping[str, Mapping[str, Any]]:
         """Options by names, with which `fuzz`, `trace` and `accuracy` run it: the first one leaves most out.

@@ -38,14 +38,15 @@ _LONGEST = 2000
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+")  # of a machine, and of a run
 _STACK = re.compile(r"\s*Stack backtrace:.*", re.DOTALL)  # of libraries in Rust
 _GAP = re.compile(
-    r"not (?:yet |currently )?(?:been )?(?:supported|implemented)|unsupported|notimplemented|can ?not be imported"
-    r"|no (?:implementation|conversion|kernel|converter|op(?:erator)? )|could not find an implementation"
+    r"not (?:yet |currently )?(?:been )?(?:supported|implemented)|unsupported|notimplemented"
+    r"|can ?not be (?:imported|typed)|no (?:implementation|conversion|kernel|converter|op(?:erator)? )"
+    r"|could not find an implementation"
     r"|(?:does|do|is|are|has|have)(?:n't| not) (?:support|implement|handle|take|know|allow)"
     r"|only (?:support|works|takes)|only [\w/ ]{1,60} (?:are |is )?(?:currently )?supported|no onnx function found"
     r"|needs? to be (?:a )?(?:constant|static)|must be (?:a )?(?:constant|static|known)"
     r"|unimplemented|expects? an? (?:constant|static)|didn't find op for|couldn't load custom c\+\+ ops"
-    r"|scalartype \w+ is an unexpected"
-    r"|no corresponding numpy type|no schema registered|no previous version|unknown \w+ (?:or \w+ )?type"
+    r"|scalartype \w+ is an unexpected|assigned to the default cpu ep"  # of ONNX Runtime's other providers
+    r"|no corresponding numpy type|no schema registered|no previous version|unknown (?:\w+ (?:or \w+ )?)?\w*type"
     r"|neither a custom op nor a flex op|could not translate mlir to flatbuffer"  # of TFLite
     r"|requires a fixed tensor list size"  # of XLA, which differentiates no loop without a largest number of rounds
     r"|guard failed"  # of PyTorch, which narrows open sizes, and says to which

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import onnx
+
 from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.models.model import Model
-from conrepair.ground.runtime.errors import ConfigError, UsageError
+from conrepair.formats.onnx.load.proto_file import read_proto
+from conrepair.ground.runtime.errors import ConfigError, ConversionError, UsageError
+from conrepair.verdicts.truth.widening import types_of
 from conrepair_lab.systems.system import Program, Setting, System, through_conrepair
 
 _JUDGED = "float32"  # the arithmetic whose rounding error is known here
@@ -32,7 +36,6 @@ class Plugged(System):
     """
 
     alike = True
-    seconds = 5
 
     def __init__(self, name: str, files: Mapping[str, str]) -> None:
         self._backend, self.name, self.lacks = backend(name), name, backend(name).lacks()
@@ -48,13 +51,21 @@ class Plugged(System):
             )
         self.plain, self.usual = next(iter(self.settings)), list(self.settings)[-1]
         self.format = self._backend.takes(Model(System.format, "", ""), self.settings[self.plain].options)
-        self.packages = tuple(self._backend.packages)
+        self.packages, self.seconds = tuple(self._backend.packages), self._backend.seconds
         programs = bool(self._backend.program(self.settings[self.plain].options))
         self._begins = self.format if programs else System.format
         self.file = files.get(self._begins, f"model.{self._begins}")
 
     def __reduce__(self) -> tuple[type[Plugged], tuple[str, Mapping[str, str]]]:
         return Plugged, (self.name, {self._begins: self.file})
+
+    def converted(self, model: Model, setting: Setting, folder: Path) -> Model:
+        """See `System`; what is computed in a narrower type than it's in isn't taken."""
+        proto = read_proto(Path(model.path))
+        there = {onnx.helper.tensor_dtype_to_np_dtype(kind).name for kind in types_of(proto).values() if kind}
+        if narrowed := sorted(self._backend.narrowed & there):
+            raise ConversionError(f"{self.name} computes {', '.join(narrowed)} in a narrower type")
+        return super().converted(model, setting, folder)
 
     def threads(self, setting: Setting) -> bool:
         """Whether the backend has an option of that name."""

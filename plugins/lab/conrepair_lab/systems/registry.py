@@ -142,7 +142,8 @@ def entry(name: str) -> Entry:
     if is_release:
         Released(SYSTEMS[system], release).within(found.chosen)  # says where there is none
     elif lacks := SYSTEMS[system].lacks:
-        raise UsageError(f"what runs {name} isn't installed: {lacks}")
+        other = f", or ask for a release, as {name}@VERSION" if found.runs.distribution(found.chosen) else ""
+        raise UsageError(f"what runs {name} isn't installed: {lacks}{other}")
     return found
 
 

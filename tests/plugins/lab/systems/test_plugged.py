@@ -80,6 +80,10 @@ class Fast(Mine):
         return PROGRAM.format(factor=options.get("factor", 1))
 
 
+class Narrow(Mine):
+    narrowed = frozenset({"float64"})
+
+
 class Half(Mine):
     def arithmetic(self, options: Mapping[str, Any]) -> str:
         return "float16"
@@ -92,7 +96,13 @@ class Absent(Mine):
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, backend in {"mine": Mine(), "my-fast": Fast(), "half": Half(), "absent": Absent()}.items():
+    for name, backend in {
+        "mine": Mine(),
+        "my-fast": Fast(),
+        "half": Half(),
+        "narrow": Narrow(),
+        "absent": Absent(),
+    }.items():
         monkeypatch.setitem(BACKENDS._loaded, name, backend)
         if name != "half":
             monkeypatch.setitem(SYSTEMS, name, Plugged(name, {"onnx": "model.onnx"}))
@@ -121,6 +131,14 @@ def test_what_a_runtime_has_not_is_a_gap_and_its_stack_is_left_out(tmp_path: Pat
     ended = tried(case(TEXT.replace("Mul (x, x)", "Neg (x)")), entry("mine").runs, entry("mine").chosen, tmp_path)
     assert ended.ended is not None
     assert (ended.ended.kind, ended.ended.message) == (REFUSED, "Unimplemented(Neg)")
+
+
+def test_what_is_narrowed_is_not_judged(tmp_path: Path) -> None:
+    asked, feeds = entry("narrow"), {"x": np.ones(3)}
+    wide = Case.of(onnx.parser.parse_model(TEXT.replace("float[", "double[")), feeds)
+    found = look(wide, asked.runs, asked.chosen, tmp_path)
+    assert (found.verdict, "narrow computes float64 in a narrower type" in found.message) == (REFUSED, True)
+    assert look(case(), asked.runs, asked.chosen, tmp_path).verdict == RIGHT
 
 
 def test_settings_are_found_by_name() -> None:
