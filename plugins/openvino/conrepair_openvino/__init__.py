@@ -23,7 +23,19 @@ from conrepair.plugins import (
 )
 
 _ARITHMETIC = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
-_OPTIONS = {"device", "precision", "threads"}
+_OPTIONS = {"device", "precision", "snippets", "threads"}
+_SNIPPETS = "snippets"
+_PROGRAM = """\
+import openvino
+
+model = openvino.Core().read_model("model.onnx")
+compiled = openvino.Core().compile_model(model, "{device}", {told})
+
+
+def compute(feeds):
+    found = compiled([feeds[port.any_name] for port in model.inputs])
+    return {{port.any_name: found[place].copy() for place, port in enumerate(model.outputs)}}
+"""
 _HEAD = 512
 
 
@@ -85,6 +97,9 @@ def description_of(model: Model) -> Description:
 class OpenVinoBackend(Backend):
     """OpenVINO on a device, with its optimizations; options `device`, `precision` and `threads`."""
 
+    packages: Mapping[str, str] = {"openvino": "openvino"}
+    narrowed = frozenset({"float64"})  # which the processor's kernels compute in float32
+
     def lacks(self) -> str:
         """See the base class."""
         return _lacks()
@@ -95,6 +110,8 @@ class OpenVinoBackend(Backend):
             raise ConfigError(f"openvino has no option '{unknown[0]}'; it has: {', '.join(sorted(_OPTIONS))}")
         if options.get("precision", "f32") not in _ARITHMETIC:
             raise ConfigError(f"openvino's option precision is one of {', '.join(_ARITHMETIC)}")
+        if type(options.get(_SNIPPETS, True)) is not bool:
+            raise ConfigError(f"openvino's option snippets is true or false, not {options[_SNIPPETS]!r}")
 
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
         """ONNX, and its own."""
@@ -115,15 +132,38 @@ class OpenVinoBackend(Backend):
         found = description_of(model)
         return Compiled(model, read(model), found.inputs, found.outputs, options)
 
+    def settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """Operators each by a kernel of its own, and fused ones compiled."""
+        return {"plain": {_SNIPPETS: False}, "usual": {}}
+
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
-        """The narrow precision."""
-        narrow = options.get("precision", "f32")
-        line = 'core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})'
-        return [] if narrow == "f32" else [Switch(narrow, "arithmetic", line)]
+        """The narrow precision, and fused kernels."""
+        narrow, line = options.get("precision", "f32"), 'core.compile_model(model, "CPU", {"%s": "%s"})'
+        found = [] if narrow == "f32" else [Switch(narrow, "arithmetic", line % ("INFERENCE_PRECISION_HINT", "f32"))]
+        if options.get(_SNIPPETS, True):
+            found.append(Switch(_SNIPPETS, "option", line % ("SNIPPETS_MODE", "DISABLE")))
+        return found
 
     def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-        """In float32."""
-        return {**options, "precision": "f32"} if names else dict(options)
+        """In float32, and without fused kernels."""
+        left = {**options, **({_SNIPPETS: False} if _SNIPPETS in names else {})}
+        return {**left, "precision": "f32"} if {*names} - {_SNIPPETS} else left
+
+    def program(self, options: Mapping[str, Any]) -> str:
+        """The same by OpenVINO alone."""
+        return _PROGRAM.format(device=options.get("device", "CPU"), told=told(options))
+
+
+def told(options: Mapping[str, Any]) -> dict[str, str]:
+    """What OpenVINO is told for the backend's options.
+
+    Args:
+        options: Of the backend.
+    """
+    found = {"INFERENCE_PRECISION_HINT": options.get("precision", "f32"), "NUM_STREAMS": "1"}
+    if options.get("threads"):
+        found["INFERENCE_NUM_THREADS"] = str(options["threads"])
+    return found if options.get(_SNIPPETS, True) else {**found, "SNIPPETS_MODE": "DISABLE"}
 
 
 def _to_ir(model: Model, folder: Path, options: Mapping[str, Any]) -> str:

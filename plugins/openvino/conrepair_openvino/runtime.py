@@ -10,6 +10,7 @@ from typing import Any
 import openvino
 
 from conrepair.plugins import Array, Description, DeviceError, Model, Runnable, TensorSpec, loading
+from conrepair_openvino import told
 
 WHAT = "a model of OpenVINO"
 
@@ -40,10 +41,7 @@ def compiled(model: Any, options: Mapping[str, Any]) -> Any:
     if device not in {*devices, *(name.partition(".")[0] for name in devices)}:
         there = ", ".join(devices)
         raise DeviceError(f"there is no device {device} here that OpenVINO can reach; there are: {there}")
-    told = {"INFERENCE_PRECISION_HINT": options.get("precision", "f32"), "NUM_STREAMS": "1"}
-    if options.get("threads"):
-        told["INFERENCE_NUM_THREADS"] = str(options["threads"])
-    return core().compile_model(model, device, told)
+    return core().compile_model(model, device, told(options))
 
 
 class Compiled(Runnable):
