@@ -1,14 +1,45 @@
-"""ExecuTorch as a plug-in: its programs as a format, whose tensors are seen by debug handles."""
+"""ExecuTorch as a plug-in: its programs as a format, whose tensors are seen by debug handles, and as a backend."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from conrepair.plugins import Array, Description, Format, Model, ModelLoadError, Runnable
+from conrepair.plugins import (
+    Array,
+    Backend,
+    ConfigError,
+    Description,
+    Format,
+    Model,
+    ModelLoadError,
+    Runnable,
+    Switch,
+)
 
 _MAGIC = b"ET12"
+_XNNPACK = {"delegate": "xnnpack"}
+_PROGRAM = """\
+import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.exir import to_edge_transform_and_lower
+from executorch.extension.pybindings import portable_lib
+
+lowered = to_edge_transform_and_lower(torch.export.load("model.pt2"), partitioner=[{partitioner}])
+buffer = lowered.to_executorch().buffer
+module = portable_lib._load_for_executorch_from_buffer(buffer)
+
+
+def compute(feeds):
+    found = module.forward([torch.from_numpy(array) for array in feeds.values()])
+    return {{f"output_{{place}}": numpy.array(item) for place, item in enumerate(found)}}
+"""
+
+
+def _lacks() -> str:
+    return "" if importlib.util.find_spec("executorch") else "pip install executorch"
 
 
 def record_of(path: Path) -> Path:
@@ -35,7 +66,7 @@ class ExecuTorch(Format):
 
     def lacks(self) -> str:
         """See the base class."""
-        return "" if importlib.util.find_spec("executorch") else "pip install executorch"
+        return _lacks()
 
     def describe(self, model: Model) -> Description:
         """From what the program says of its method `forward`."""
@@ -59,4 +90,47 @@ class ExecuTorch(Format):
         return observed(model, beside)
 
 
-FORMAT = ExecuTorch()
+class ExecuTorchBackend(Backend):
+    """Models that are lowered and run: by portable kernels, or as far as it takes them by option `delegate`."""
+
+    packages: Mapping[str, str] = {"executorch": "executorch.exir"}
+    seconds = 50
+
+    def lacks(self) -> str:
+        """See the base class."""
+        return _lacks()
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse what there isn't."""
+        if options and options != _XNNPACK:
+            raise ConfigError(f"executorch has one option, delegate=xnnpack, and is given {dict(options)}")
+
+    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
+        """Programs of torch.export."""
+        return "torch"
+
+    def settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """With the delegate and without."""
+        return {"portable": {}, "xnnpack": _XNNPACK}
+
+    def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
+        """Lower a program."""
+        from conrepair_executorch.lowering import Lowered
+
+        return Lowered(model, options)
+
+    def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
+        """The delegate."""
+        line = "leave XnnpackPartitioner() out of those that to_edge_transform_and_lower is given"
+        return [Switch("xnnpack", "option", line)] if options else []
+
+    def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+        """By portable kernels alone."""
+        return {} if names else dict(options)
+
+    def program(self, options: Mapping[str, Any]) -> str:
+        """The same by ExecuTorch alone."""
+        return _PROGRAM.format(partitioner="XnnpackPartitioner()" if options else "")
+
+
+FORMAT, BACKEND = ExecuTorch(), ExecuTorchBackend()

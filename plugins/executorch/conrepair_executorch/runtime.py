@@ -14,6 +14,8 @@ from conrepair.plugins import Array, Model, Runnable, TensorSpec, loading
 # torch's numbers of types, as programs have them
 _TYPES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 _OTHERS = {11: "bool", 15: "bfloat16"}
+KINDS = frozenset({*_TYPES, "bool"})
+"""Types that NumPy has, too."""
 
 
 def load(model: Model, **tracing: Any) -> Any:
