@@ -11,6 +11,22 @@ from conrepair.plugins import Array, Backend, ConfigError, DeviceError, Model, R
 
 _PROVIDER = "QNNExecutionProvider"
 _OPTIONS = {"fp16": bool, "fallback": bool, "soc_model": int}
+_PROGRAM = """\
+import onnxruntime
+import onnxruntime_qnn
+
+onnxruntime.register_execution_provider_library("QNNExecutionProvider", onnxruntime_qnn.get_library_path())
+devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == "QNNExecutionProvider"]
+settings = onnxruntime.SessionOptions()
+settings.add_session_config_entry("session.disable_cpu_ep_fallback", "{fallback}")
+settings.add_provider_for_devices(devices, {{"backend_path": onnxruntime_qnn.get_qnn_htp_path()}})
+session = onnxruntime.InferenceSession("model.onnx", settings)
+
+
+def compute(feeds):
+    names = [item.name for item in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds)))
+"""
 _SOC = 57  # Snapdragon 8 Gen 3, as Qualcomm numbers them
 
 
@@ -79,6 +95,8 @@ class Prepared(Runnable):
 class Qnn(Backend):
     """The HTP of Snapdragon processors."""
 
+    packages: Mapping[str, str] = {"onnxruntime-qnn": "onnxruntime_qnn", "onnxruntime": "onnxruntime"}
+
     def lacks(self) -> str:
         """See the base class."""
         return "" if importlib.util.find_spec("onnxruntime_qnn") else "pip install onnxruntime-qnn"
@@ -107,6 +125,10 @@ class Qnn(Backend):
         """A process for each arithmetic: what prepared one model in half precision does so with all that follow."""
         return {"CONREPAIR_PLUGIN_QNN": self.arithmetic(options)}
 
+    def settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """The simulator in float32, and half precision where that's what is judged."""
+        return {"float32": {"fp16": False}, "float16": {}}
+
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Prepare a model."""
         return Prepared(model, options)
@@ -119,6 +141,10 @@ class Qnn(Backend):
     def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
         """In float32."""
         return {**options, "fp16": False} if names else dict(options)
+
+    def program(self, options: Mapping[str, Any]) -> str:
+        """The same by ONNX Runtime alone, in float32."""
+        return "" if options.get("fp16", True) else _PROGRAM.format(fallback=int(not options.get("fallback", False)))
 
 
 BACKEND = Qnn()
