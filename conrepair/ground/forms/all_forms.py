@@ -26,16 +26,6 @@ def found(model: onnx.ModelProto) -> list[Place]:
     return [place for form in FORMS.values() for place in form.found_in(graph)]
 
 
-def stable(model: onnx.ModelProto, place: Place) -> onnx.ModelProto | None:
-    """A copy of the model with the stable form at a place; None where there's none.
-
-    Raises:
-        ConversionError: if the place isn't the model's, or its opset has no words for the form.
-    """
-    form = FORMS[place.form]
-    return form.stable(model, place) if form.has_stable(place) else None
-
-
 def in_float64(model: onnx.ModelProto, place: Place) -> onnx.ModelProto:
     """A copy of the model with the nodes of a place computed in float64, between casts.
 

@@ -14,7 +14,7 @@ from unstable_forms import in_onnxruntime, in_tvm
 
 from conrepair.ground.equations.matching import Match
 from conrepair.ground.equations.writing import written
-from conrepair.ground.forms.all_forms import FORMS, found, in_float64, rewritten, stable, stable_operators
+from conrepair.ground.forms.all_forms import FORMS, found, in_float64, rewritten, stable_operators
 from conrepair.ground.forms.form import Place
 from conrepair.ground.onnx_graphs.infer_shapes import infer_shapes
 from conrepair.ground.runtime.errors import ConversionError
@@ -30,12 +30,15 @@ def at_the_end(model: onnx.ModelProto, form: str) -> Place:
     return next(place for place in FORMS[form].found(model) if place.output == "y")
 
 
+def stable(model: onnx.ModelProto, place: Place) -> onnx.ModelProto:
+    return FORMS[place.form].stable(model, place)
+
+
 def both(name: str, **options: Any) -> tuple[unstable.Case, onnx.ModelProto, onnx.ModelProto]:
     """A case, its network, and the stable one."""
     case = unstable.CASES[name]
     model = unstable.network(case.body, case.x.shape, **options)
     changed = stable(model, at_the_end(model, case.form))
-    assert changed is not None
     onnx.checker.check_model(changed, full_check=True)
     return case, model, changed
 
@@ -92,7 +95,6 @@ def test_values_at_the_ends_and_none_stay() -> None:
         case = unstable.CASES[name]
         model = unstable.network(case.body, ends.shape)
         changed = stable(model, at_the_end(model, case.form))
-        assert changed is not None
         with np.errstate(all="ignore"):
             right = case.truth(ends.astype(np.float64)).astype(np.float32)
         np.testing.assert_allclose(in_onnxruntime(changed, ends), right, rtol=1e-6, atol=1e-37, err_msg=name)
@@ -102,7 +104,6 @@ def test_atanh_at_its_ends() -> None:
     ends = np.array([1, -1, 0, -0.0, 1.5, np.nan, 0.5, -0.5], np.float32)
     model = unstable.network("y = Atanh(x)", ends.shape)
     changed = stable(model, at_the_end(model, "log of a ratio near 1"))
-    assert changed is not None
     with np.errstate(all="ignore"):
         right = np.arctanh(ends.astype(np.float64)).astype(np.float32)
     np.testing.assert_allclose(in_onnxruntime(changed, ends), right, rtol=3e-7)
@@ -112,7 +113,6 @@ def test_nodes_that_others_read_stay_and_the_rest_goes() -> None:
     model = unstable.network("a = Exp(x) b = Add(one, a) l = Log(b) y = Mul(l, a)", (8,))
     place = next(place for place in FORMS["log(1 + e^x)"].found(model))
     changed = stable(model, place)
-    assert changed is not None
     results = {name for node in changed.graph.node for name in node.output}
     assert {"a", "l", "y"} <= results
     assert "b" not in results
@@ -124,7 +124,6 @@ def test_what_was_written_is_not_found_again() -> None:
     for case in unstable.CASES.values():
         model = unstable.network(case.body, case.x.shape)
         changed = stable(model, at_the_end(model, case.form))
-        assert changed is not None
         assert case.form not in {place.form for place in found(changed)}
 
 
@@ -133,7 +132,7 @@ def test_all_places_of_a_network_one_after_the_other() -> None:
     model = changed = unstable.network(body, (4, 8))
     known = {"order of a sum", "fast e^x", "e^(y log x)", "contraction"}
     while places := [place for place in found(changed) if place.form not in known]:
-        changed = stable(changed, places[-1]) or changed
+        changed = stable(changed, places[-1])
     onnx.checker.check_model(changed, full_check=True)
     x = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
     assert {"Tanh", "Softplus", "Elu"} & {node.op_type for node in changed.graph.node} == set()
@@ -144,7 +143,6 @@ def test_float64_has_terms_for_its_own_digits() -> None:
     case = unstable.CASES["expm1"]
     model = unstable.network(case.body, case.x.shape, dtype="double")
     changed = stable(model, at_the_end(model, case.form))
-    assert changed is not None
     x = case.x.astype(np.float64)
     np.testing.assert_allclose(in_onnxruntime(changed, x), np.expm1(x), rtol=1e-15)
 
@@ -164,7 +162,6 @@ def test_the_same_nodes_in_float64(name: str, most: float) -> None:
 def test_half_precision_is_added_in_float32(tmp_path: Path) -> None:
     model = unstable.network("y = ReduceSum(x, last)", (4, 5000), dtype="float16")
     changed = stable(model, at_the_end(model, "half precision sums"))
-    assert changed is not None
     x = np.full((4, 5000), 0.1, np.float16)
     right = x.astype(np.float64).sum(1)
     errors = [
@@ -178,7 +175,6 @@ def test_constants_are_folded_in_float64() -> None:
     model = unstable.network("l = Log(two) e = Exp(l) y = Mul(x, e)", (8,))
     place = next(place for place in found(model) if place.form == "folded constants")
     changed = stable(model, place)
-    assert changed is not None
     casts = [node for node in changed.graph.node if node.op_type == "Cast"]
     assert [onnx.helper.get_node_attr_value(node, "to") for node in casts] == [11, 1]
     np.testing.assert_array_equal(in_onnxruntime(changed, np.ones(8, np.float32)), np.full(8, 2, np.float32))
@@ -193,7 +189,6 @@ def test_an_operator_that_is_not_defined_for_float64_is_told() -> None:
 def test_casts_between_constants_go_to_float64_too() -> None:
     model = unstable.network("c = Cast<to = 1>(last) l = Exp(c) y = Mul(x, l)", (8,))
     changed = stable(model, next(place for place in found(model) if place.form == "folded constants"))
-    assert changed is not None
     onnx.checker.check_model(changed, full_check=True)
     right = np.full(8, np.exp(-1.0), np.float32)
     np.testing.assert_array_equal(in_onnxruntime(changed, np.ones(8, np.float32)), right)

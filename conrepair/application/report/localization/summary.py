@@ -21,7 +21,7 @@ from conrepair.application.report.summary import STYLES
 from conrepair.application.report.told import state_of
 from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousness
 from conrepair.diagnosis.localization.result import Coverage, Localization, LocatedFault
-from conrepair.ground.runtime.words import percent, printable, quoted, shortened
+from conrepair.ground.runtime.words import counted, percent, printable, quoted, shortened
 
 _LINES = 40
 _MOST_FAULTS = 6
@@ -58,14 +58,14 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
         yield Text.assemble((f"the same fault in several layers: {rule.kind.value}", "bold"), told)
         yield _indented(Text(_layers(tuple(names.get(layer, layer) for layer in rule.layers))))
     if (more := len(result.rules) - _MOST_FAULTS) > 0:
-        yield Text(f"\nand {more} more {_plural(more, 'fault')} of several layers", style="dim")
+        yield Text(f"\nand {counted(more, 'more fault')} of several layers", style="dim")
     alone = result.alone
     for rank, fault in enumerate(alone[:shown], 1):
         yield Text("")
         yield from _fault(rank, fault, about)
     more = len(alone) - shown
     if more > 0:
-        yield Text(f"\nand {more} more {_plural(more, 'fault')}", style="dim")
+        yield Text(f"\nand {counted(more, 'more fault')}", style="dim")
     yield Text("")
     advice = step_advice(result) if result.faults or result.options.static else verdict_advice(result, about)
     if advice:
@@ -127,18 +127,18 @@ def _samples(result: Localization, whole: int) -> str:
     """On how many samples layers were compared, and why on no more: whoever drew 32 wonders."""
     pairs, samples = len(result.layers), result.samples
     if not pairs:
-        return f"The outputs were compared on {whole} {_plural(whole, 'sample')}."
-    tensors = "The layers" if result.coverage is not None else f"{pairs} {_plural(pairs, 'tensor')}"
+        return f"The outputs were compared on {counted(whole, 'sample')}."
+    tensors = "The layers" if result.coverage is not None else counted(pairs, "tensor")
     told, enough = f"{tensors} were compared on", "which tell a fault from rounding"
     if whole > samples:
         return f"{told} the first {samples} of {whole} samples, {enough}; the outputs on all {whole}."
-    told = f"{told} {samples} {_plural(samples, 'sample')}"
+    told = f"{told} {counted(samples, 'sample')}"
     return f"{told}." if whole else f"{told}, {enough}, so no outputs of more were computed."
 
 
 def _coverage(coverage: Coverage, pairs: int) -> str:
     """How much was compared, and in how many segments, in one line."""
-    pieces = f" in {pairs} {_plural(pairs, 'segment')}" if pairs < coverage.nodes else ""
+    pieces = f" in {counted(pairs, 'segment')}" if pairs < coverage.nodes else ""
     told = f"Compared: {_of_all(coverage.nodes, coverage.all_nodes)} operators{pieces}"
     if coverage.all_parameters:
         part = percent(coverage.parameters / coverage.all_parameters)
@@ -176,7 +176,3 @@ def _sentence(text: str, names: Mapping[str, str] | None = None) -> str:
 
 def _indented(text: Text) -> Padding:
     return Padding(text, (0, 0, 0, 3), expand=False)
-
-
-def _plural(count: int, noun: str) -> str:
-    return noun if count == 1 else f"{noun}s"

@@ -21,10 +21,7 @@ from conrepair.application.report.told import (
 from conrepair.application.report.verdict_table import markdown_table
 from conrepair.ground.runtime.words import counted, printable, shortened
 
-MOST = 65_536
-"""Letters that GitHub takes of a comment."""
-
-_ROOM = 60_000  # for tables; what stands around them needs far less than the rest
+_ROOM = 60_000  # of the 65,536 that GitHub takes of a comment; what stands around tables needs far less than the rest
 _NAME, _WORDS, _COMMAND, _TARGETS = 80, 300, 1000, 8
 _MARKS = {"right": "✅", "warning": "⚠️", "wrong": "❌", "unknown": "❔"}
 _ORDER = (Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED, Outcome.PASSED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnx_ir
 
@@ -17,8 +16,6 @@ from conrepair.ground.runtime.onnx_session import open_session
 _LONGEST = 512  # rounds; more are left to whoever can read loops
 _CONTEXT = 2  # of a body's inputs, the round's number and the condition; carried values follow
 _AXES_AS_INPUT = 13  # first opset in which Unsqueeze takes its axes so
-
-Array = npt.NDArray[np.generic]
 
 
 def unroll_loops(model: onnx_ir.Model) -> None:
