@@ -30,7 +30,7 @@ _LINES, _WIDTH = 10, 200
 
 @options("output")
 class Asserted(Localize):
-    """Of `assert_equivalent`: those of `localize`, and where the localization is kept."""
+    """Options of `assert_equivalent`: those of a localization of two models, and the folder for its report."""
 
     report: str | Path | None = option(
         "Folder that keeps the localization where it fails.",
