@@ -133,7 +133,7 @@ class Parser(argparse.ArgumentParser):
         """Say what may have been meant by a word that isn't one of those allowed."""
         if action.choices is None or value in action.choices:
             return
-        known = [str(choice) for choice in action.choices]
+        known = [str(choice) for choice in getattr(action.choices, "everything", action.choices)]
         if isinstance(action, Verbs) and (hint := brings(str(value))):
             raise argparse.ArgumentError(None, f"verb: {value!r} isn't installed{hint}")
         what = "verb" if isinstance(action, Verbs) else argparse._get_action_name(action)
@@ -213,6 +213,11 @@ def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
         return
     parser: Parser = options.parser
     word, known = rest[0].partition("=")[0], list(parser._option_string_actions)
+    if word == "--backend":
+        raise UsageError(
+            f"{parser.prog} has no --backend: `conrepair execute MODEL --backend NAME` compares a model on a backend "
+            'with its own library, `conrepair run CONFIG` with "backends" in the configuration several.'
+        )
     what = "there's no option" if word.startswith("-") else "there's nothing that would take"
     raise UsageError(f"{what} {word}{meant(word, known)}\nSee `{parser.prog} --help`.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -16,12 +17,15 @@ from conrepair.application.pipeline.run import Request, run_models, run_state
 from conrepair.application.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice, verb_settings
 from conrepair.application.pipeline.stages.preparation import build, draw
 from conrepair.application.pipeline.subject import Subject, slug
+from conrepair.application.report.next_steps import typed
 from conrepair.application.report.repair.summary import conversion_lines
 from conrepair.application.report.result import Row
 from conrepair.application.report.results import Converted, Executed
 from conrepair.application.verbs.options import Convert, Execute, Inputs
+from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.converters.routes import Route, find_route, pinned_route
 from conrepair.formats.models.detect import detect_framework
+from conrepair.formats.models.formats import FORMATS
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import Feeds, open_feeds
@@ -30,6 +34,9 @@ from conrepair.ground.intake.data import data_file
 from conrepair.ground.intake.models import model_file
 from conrepair.ground.runtime.errors import ConfigError, ConrepairError, UsageError
 from conrepair.ground.runtime.files.outputs import Output
+
+_TAKEN = ("onnx", "torch", "tflite", "keras", "tensorflow")
+"""Formats that a backend may want in the place of another one, the first that it takes."""
 
 
 def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
@@ -73,6 +80,8 @@ def request_of(
     data, declared = data_file(options.data, given, limit=options.count), input_specs(options.inputs)
     path, own = model_file(options.model, given / "0", inputs=declared, data=data)
     framework = detect_framework(path)
+    if isinstance(options, Execute):
+        _check_taken(path, framework, backend)
     goals, calibrated = (), ""
     if isinstance(options, Convert):
         goal, calibrated = _goal(options, path, framework, declared, data)
@@ -94,6 +103,23 @@ def request_of(
     )
     settings, notes = verb_settings(options), dataset.notes
     return Request(paths=(path,), data=data, subjects=(subject,), settings=settings, notes=notes)
+
+
+def _check_taken(path: Path, framework: str, choice: BackendChoice) -> None:
+    """Refuse a file that a backend doesn't take: a run in the file's own library would say nothing of the backend.
+
+    Raises:
+        UsageError: with what the file can be converted to.
+    """
+    on = BACKENDS[choice.name]
+    if (reason := on.refuses(Model(framework, str(path), ""))) is None:
+        return
+    taken = (name for name in _TAKEN if name != framework and on.refuses(Model(name, str(path), "")) is None)
+    steps = ""
+    if (to := next(taken, None)) is not None:
+        made = f"{path.stem}{FORMATS[to].suffixes[0]}"
+        steps = f" Convert it first: `{shlex.join(['conrepair', 'convert', typed(path), '--to', to, '-o', made])}`."
+    raise UsageError(f"{typed(path)} can't be run on {choice.label}: {reason}.{steps}")
 
 
 def _goal(

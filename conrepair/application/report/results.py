@@ -29,7 +29,7 @@ from conrepair.ground.metrics.statistics import TimeStatistics
 from conrepair.ground.runtime.errors import ConrepairError, UsageError
 from conrepair.ground.runtime.files.outputs import Output
 from conrepair.ground.runtime.files.store import RECORD
-from conrepair.ground.runtime.words import shortened
+from conrepair.ground.runtime.words import counted, shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 _FAULTS, _NAME = 6, 60
@@ -315,8 +315,7 @@ class Executed(_Told):
         return place
 
     def __str__(self) -> str:
-        where = "the model's own library" if self.backend == "libraries" else self.backend
-        return f"{0 if self.ran.run is None else self.ran.run.count} samples, run by {where}"
+        return f"{counted(0 if self.ran.run is None else self.ran.run.count, 'sample')}, run by {self.row.ran_by}"
 
 
 def check_run_folder(folder: Path, *, force: bool, data: str | Path | None = None) -> None:

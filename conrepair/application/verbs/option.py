@@ -147,7 +147,7 @@ class Options:
             value = getattr(self, name)
             if value is not default:
                 found = about.value.checked(name, value)
-                known = about.value.choices
+                known = getattr(about.value.choices, "everything", about.value.choices)
                 if known and value != default and found not in known:
                     if close := meant(str(found), known):
                         raise UsageError(f"{name} is {found!r}{close} Known are {', '.join(known)}.")

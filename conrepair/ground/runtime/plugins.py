@@ -172,7 +172,7 @@ class Registry(Mapping[str, _Known], Generic[_Known]):
 
 
 class Names(tuple[str, ...]):
-    """Our own names of a sort; a plug-in's is among them, too, and isn't listed."""
+    """Our own names of a sort; a plug-in's is among them, too, and listed in messages alone."""
 
     group: str
 
@@ -190,6 +190,11 @@ class Names(tuple[str, ...]):
     def __contains__(self, name: object) -> bool:
         """Whether there's something of that name."""
         return super().__contains__(name) or name in named(self.group)
+
+    @property
+    def everything(self) -> tuple[str, ...]:
+        """Ours, and those of plug-ins."""
+        return (*self, *(name for name in named(self.group) if name not in tuple(self)))
 
 
 FUNCTIONS: Registry[Any] = Registry("functions", {}, object)

@@ -14,6 +14,7 @@ from conrepair.application.cli.next_step import tell_next
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.settings import BackendChoice
 from conrepair.application.pipeline.single import backend_of, execute_model, request_of
+from conrepair.application.report.result import RUNTIMES
 from conrepair.application.report.results import Executed, check_run_folder
 from conrepair.application.verbs.options import Compiled, Execute
 from conrepair.formats.models.detect import detect_framework
@@ -57,11 +58,17 @@ def execute(options: argparse.Namespace) -> int:
     if row.ran.times is not None:
         say(f"median time: {1000 * row.ran.times.median:.2f} ms per sample")
     if row.verdict is not None:
-        say(f"beside the model's own library: {row.verdict.value}: {row.reason}")
+        say(f"beside {_beside(done)}: {row.verdict.value}: {row.reason}")
     if row.problem is not None:  # it ran, and couldn't be judged
         complain(f"conrepair: {row.problem.as_error(row.backend)}")
     tell_next(_next(done, options))
     return row.exit_code
+
+
+def _beside(done: Executed) -> str:
+    """The library that it was compared with, by its name."""
+    own = done.run.rows[0].ran_by
+    return f"{own} without optimizations" if own == RUNTIMES["onnx"] else own
 
 
 def _next(done: Executed, options: argparse.Namespace) -> str:
