@@ -26,6 +26,9 @@ def doctor(parser: Parser) -> None:
     1 if something fails.
     """
     add_format(parser)
+    parser["output"].add_argument(
+        "-v", "--verbose", action="store_true", help="A line for each converter and entry point, with versions."
+    )
 
 
 @VERBS.verb(

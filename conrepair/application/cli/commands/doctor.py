@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,7 @@ _PROBES = {  # the package that each stands for
     "tvm": "apache-tvm",
     "opencl": "pyopencl",
 }
+_BESIDE = {"tensorflow", "keras", "tflite"}
 _LIBRARIES = {"inductor": "torch", "xla": "tensorflow"}  # of backends that are called otherwise
 _TIMEOUT = 180.0
 _LOW_SPACE_GIB = 2
@@ -58,6 +61,11 @@ _NO_CONFINEMENT = (
     "models whose files refer to other files need --trust; Linux 5.13 or later with Landlock and seccomp confines "
     "workers (docs/security.md)"
 )
+
+
+_PLUGIN = "plug-in"
+_KINDS = {"extra", "gpu", "converter", "backend", "environment", _PLUGIN}
+_INNER = {"jobs", "gpu_jobs", "functions", "sections", "releases"}  # of plug-ins, which nobody asks for by name
 
 
 _TRIED, _THERE, _FAILS = "works", "installed", "fails"
@@ -113,13 +121,45 @@ def doctor(options: argparse.Namespace) -> int:
         say(json.dumps([finding.to_dict() for finding in findings], indent=2))
     else:
         table = Table(box=None, show_header=False, pad_edge=False)
-        for finding in findings:
+        for finding in findings if options.verbose else _screen(findings):
             remedy = f"\n{finding.remedy}" if finding.remedy and not finding.works else ""
             table.add_row(finding.what, Text.from_markup(finding.mark), f"{finding.detail}{remedy}")
         output_console().print(table)
         tell_next(_next(findings))
     works = all(finding.works or finding.missing for finding in findings)
     return int(ExitCode.EQUIVALENT if works else ExitCode.DIFFERENT)
+
+
+def _screen(findings: Sequence[DoctorLine]) -> Iterator[DoctorLine]:
+    """The same on a screen: what is there of a sort in a line, and a line for each package of plug-ins."""
+    for kind, group in itertools.groupby(findings, _kind):
+        lines = list(group)
+        broken = [line for line in lines if not line.works and not line.missing]
+        yield from lines if not kind else broken
+        if kind == _PLUGIN:
+            packages: dict[str, list[str]] = {}
+            for line in lines:
+                sort, _, name = line.what.removeprefix(f"{_PLUGIN} ").partition(": ")
+                if line.works and sort not in _INNER:
+                    packages.setdefault(line.detail.partition(":")[0], []).append(f"{sort} {name}")
+            yield from (DoctorLine(f"{_PLUGIN} {name}", _THERE, ", ".join(told)) for name, told in packages.items())
+        elif kind:
+            names: dict[str, list[str]] = {state: [] for state in (_TRIED, _MISSING, _NOT_MADE, _CANNOT_BE)}
+            for line in lines:
+                if line not in broken:
+                    names[_TRIED if line.works else line.state].append(line.what.removeprefix(f"{kind} "))
+            told = [", ".join(names.pop(_TRIED))]
+            told += [f"{state}: {', '.join(absent)}" for state, absent in names.items() if absent]
+            there = _TRIED if any(line.state == _TRIED for line in lines) else _THERE
+            if told[0]:
+                yield DoctorLine(f"{kind}s", there, "; ".join(told))
+            elif len(broken) < len(lines):
+                yield DoctorLine(f"{kind}s", lines[0].state, lines[0].detail, lines[0].remedy)
+
+
+def _kind(line: DoctorLine) -> str:
+    word = line.what.partition(" ")[0]
+    return word if word in _KINDS else ""
 
 
 def _next(findings: Sequence[DoctorLine]) -> str:
@@ -232,15 +272,23 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, DoctorLi
     with (
         scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
         ProgressDisplay(quiet=quiet) as display,
-        display.stage("probe", len(names) + len(GPU_PROBES)) as stage,
+        display.stage("trying libraries", len(names) + len(GPU_PROBES)) as stage,
         Workers(1, jobs=jobs(), folders=(scratch,)) as workers,
+        Workers(1, jobs=jobs(), folders=(scratch,)) as others,
+        ThreadPoolExecutor(1) as beside,
     ):
-        for name in names:
-            outcome = _asked(workers, "probe", name, scratch / name, CONFINED)
+
+        def look(name: str, asked: Workers) -> DoctorLine:
+            outcome = _asked(asked, "probe", name, scratch / name, CONFINED)
             if isinstance(outcome, Failure):
-                findings[name] = DoctorLine(name, _FAILS, str(outcome), _reinstall(_PROBES[name]))
-            else:
-                findings[name] = DoctorLine(name, _TRIED, str(outcome.value))
+                return DoctorLine(name, _FAILS, str(outcome), _reinstall(_PROBES[name]))
+            return DoctorLine(name, _TRIED, str(outcome.value))
+
+        # Importing them takes the time: TensorFlow's side of them beside the others.
+        futures = {name: beside.submit(look, name, others) for name in names if name in _BESIDE}
+        found = {name: look(name, workers) for name in names if name not in futures}
+        findings = {name: found[name] if name in found else futures[name].result() for name in names}
+        for name in names:
             stage.advance(name)
         for name in GPU_PROBES:
             if name not in _PROBES or (name in findings and findings[name].works):

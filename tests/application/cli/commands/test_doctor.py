@@ -35,7 +35,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     return jobs
 
 
-AS_JSON = argparse.Namespace(format="json", quiet=True)
+AS_JSON = argparse.Namespace(format="json", quiet=True, verbose=False)
 
 
 def found(capsys: pytest.CaptureFixture[str], code: int = 1) -> dict[str, dict[str, Any]]:
@@ -84,6 +84,21 @@ def test_converters_are_as_their_environments(
     for name in names:
         assert lines[name]["state"] == state, name
         assert words in lines[name]["remedy"], name
+
+
+def test_a_screen_has_a_line_for_each_sort_and_the_rest_is_asked_for(
+    workers: list[Job], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = argparse.Namespace(format="text", quiet=True, verbose=False)
+    assert doctor(told) == 1
+    short = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:1].strip()]
+    assert {"converters", "backends", "environments", "extras", "torchvision"} <= set(short)
+    assert not {"converter", "backend"} & set(short)
+    assert len(short) < 35
+    told.verbose = True
+    assert doctor(told) == 1
+    names = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("converter ")]
+    assert set(CONVERTERS.own) <= set(names)
 
 
 @pytest.mark.parametrize(
