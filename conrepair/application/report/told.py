@@ -16,6 +16,7 @@ from conrepair.ground.runtime.processes.workers import NO_DEVICE
 from conrepair.ground.runtime.words import number, percent, quoted, shortened
 from conrepair.verdicts.evaluate.compare import OutputComparison
 from conrepair.verdicts.evaluate.verdict import Verdict
+from conrepair.verdicts.judging.floor import By
 
 AT = " at "
 """Between the kind of a fault and its layer."""
@@ -333,7 +334,7 @@ def _figures(output: OutputComparison, top_k: int) -> dict[str, str]:
         "verdict": output.verdict.value,
         "relative error": percent(error.relative_l2),
         "max abs error": number(error.max_abs),
-        "accepted by": "" if output.explained is None else str(output.explained),
+        "accepted by": "" if output.explained is None or output.explained.by is By.NOTHING else str(output.explained),
         "SQNR dB": f"{error.sqnr_db:.1f}",
         "cosine": f"{error.cosine:.6f}",
         "KL divergence": "" if answers is None else number(answers.kl_divergence),

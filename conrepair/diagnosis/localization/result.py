@@ -13,7 +13,7 @@ from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousne
 from conrepair.diagnosis.localization.run.kept import KeptLayer
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.record import GraphRecord
-from conrepair.ground.runtime.words import percent, shortened
+from conrepair.ground.runtime.words import counted, percent, shortened
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 _LINE = 160
@@ -286,7 +286,7 @@ class Localization:
     arithmetic: str = ""
 
     def __repr__(self) -> str:
-        found = f"{len(self.faults)} faults, {len(self.layers)} layers"
+        found = f"{counted(len(self.faults), 'fault')}, {counted(len(self.layers), 'layer')}"
         return f"<Localization {self.verdict.value}: {shortened(self.reason, _LINE)}; {found}>"
 
     @property

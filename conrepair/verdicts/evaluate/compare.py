@@ -508,7 +508,8 @@ def _judged(case: _Case, one: Array, two: Array, others: Evidence[Array]) -> _Ju
             may_be_rounding = once
     if slices is None or not (slices.became or (slices.certain and slices.error > numbers.HIDES * error.relative_l2)):
         return _Judged(error, floor, verdict, reason, may_be_rounding)
-    words = slices.words(pair.reference, _axes(pair, reference), int(pair.background < 0))
+    first, size = int(pair.background < 0), one.shape[slices.axis]
+    words = slices.words(pair.reference, _axes(pair, reference), first, size)
     if not slices.certain:
         return _Judged(error, floor, verdict, reason, may_be_rounding, notes=(words,))
     if verdict.is_right:

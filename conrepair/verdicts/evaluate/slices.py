@@ -39,13 +39,14 @@ class WrongSlices:
     certain: bool
     became: str = ""
 
-    def words(self, output: str, axes: Sequence[int], first: int = 0) -> str:
+    def words(self, output: str, axes: Sequence[int], first: int = 0, size: int | None = None) -> str:
         """The wrong slices and their error, in words.
 
         Args:
             output: Name of the output.
             axes: Of the output, for each of the arrays' that were compared.
             first: Place of the first slice that was compared.
+            size: How many slices there are; None: nobody knows.
         """
         places = [str(place + first) for place in self.places[:_NAMED]]
         more = len(self.places) - len(places)
@@ -54,11 +55,12 @@ class WrongSlices:
         several = len(self.places) > 1
         noun = ("column" if last else "place") + "s" * several
         where = "" if last else f" along axis {axes[self.axis]}"
+        named = f"all {size} {noun}" if several and len(self.places) == size else f"{noun} {listing}"
         if self.became:
-            return f"{noun} {listing}{where} of `{output}` {self.became}"
+            return f"{named}{where} of `{output}` {self.became}"
         are, most, total = ("are", "up to ", "these small values") if several else ("is", "", "this small value")
         return (
-            f"{noun} {listing}{where} of `{output}` {are} off by {most}{percent(self.error)} (rounding error: "
+            f"{named}{where} of `{output}` {are} off by {most}{percent(self.error)} (rounding error: "
             f"{percent(self.floor.relative_l2)}); the error of the whole output hides {total}"
         )
 

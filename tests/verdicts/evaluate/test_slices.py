@@ -12,8 +12,10 @@ from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.metrics.slices import errors_by_axis
 from conrepair.verdicts.evaluate.compare import ComparedOutputs, compare_outputs
 from conrepair.verdicts.evaluate.run import HeldRun
+from conrepair.verdicts.evaluate.slices import WrongSlices
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 from conrepair.verdicts.evaluate.verdict import Verdict
+from conrepair.verdicts.judging.floor import By, Floor
 
 SAMPLES = 16
 EPSILON = 2.0**-23
@@ -201,3 +203,12 @@ def test_channels_of_one_sort_are_right_though_some_are_lost(kind: str) -> None:
     found = quantized(values, given)
     assert found.verdict is Verdict.QUANTIZED
     assert any("became constant" in note for note in found.outputs[0].notes) is (kind in {"features", "sigmoids"})
+
+
+def test_all_columns_are_not_listed() -> None:
+    wrong = WrongSlices(1, (0, 1, 2), 0.5, Floor(1e-6, By.OPERATORS), certain=True)
+    assert wrong.words("y", [0, 1], size=3).startswith("all 3 columns of `y` are off by up to 50 %")
+    assert wrong.words("y", [0, 1], size=4).startswith("columns 0, 1 and 2 of `y` are off by up to 50 %")
+    assert wrong.words("y", [0, 1]).startswith("columns 0, 1 and 2 of `y`")
+    alone = WrongSlices(1, (0,), 0.5, Floor(1e-6, By.OPERATORS), certain=True)
+    assert alone.words("y", [0, 1], size=1).startswith("column 0 of `y` is off by 50 %")

@@ -21,7 +21,7 @@ from conrepair.ground.canonical.pieces import Cut, Pieces, Proven
 from conrepair.ground.canonical.views import channels_first, channels_last
 from conrepair.ground.graph.layer_graph import LayerGraph
 from conrepair.ground.graph.operators import OPERATORS
-from conrepair.ground.runtime.words import percent
+from conrepair.ground.runtime.words import counted, percent
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 _NOTHING = np.zeros(0)  # computed
@@ -67,10 +67,18 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     seen = {node.name for pair in pairs for node in cuts.sides(pair)[1].nodes}
     unproven |= {node.layer for node in target.graph.nodes if node.name not in seen}
     named = [layer for layer in dict.fromkeys(node.layer for node in target.graph.nodes) if layer in unproven]
+    found = list(faults.values())
+    at_fault = [layer for layer in named if any(layer in fault.target_layers for fault in found)]
+    named = [layer for layer in named if layer not in at_fault]
     words = ", ".join(named[:_MOST_NAMED]) + (", ..." if len(named) > _MOST_NAMED else "")
-    reasons = (
-        [f"can't tell from the files whether {len(named)} of {count} layers are the same ({words})"] if named else []
-    )
+    reasons = []
+    if at_fault:
+        differ = f"{len(at_fault)} of {counted(count, 'layer')} {'differs' if len(at_fault) == 1 else 'differ'}"
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        reasons.append(f"{differ} in the files: {found[0].words}{more}; only a run tells whether outputs do, too")
+    if named:
+        are = "is" if len(named) == 1 else "are"
+        reasons.append(f"can't tell from the files whether {len(named)} of {count} layers {are} the same ({words})")
     reasons += [
         f"only the {whose} has the output `{name}`"
         for role, whose, network in (("source", "original", source), ("target", "converted model", target))
