@@ -9,7 +9,7 @@ from rich.text import Text
 
 from conrepair.application.report.localization.advice import about_step
 from conrepair.application.report.localization.summary import print_localization
-from conrepair.application.report.repair.summary import print_repair, print_untouched
+from conrepair.application.report.repair.summary import print_repair, print_untouched, verified_on
 from conrepair.application.report.result import AuditResult
 from conrepair.application.report.saved import PAGE, has_page
 from conrepair.application.report.summary import held_lines, print_summary
@@ -33,7 +33,7 @@ def print_result(result: AuditResult, console: Console, folder: Path | None) -> 
         for note in held_notes(result)[1]:
             console.print(Text.assemble(("note: ", "dim"), note))
     if result.kind == "repair" and row is not None and (repaired := row.repaired.result) is not None:
-        print_repair(repaired, console, folder, row.repaired.advice)
+        print_repair(repaired, console, folder, row.repaired.advice, on=verified_on(repaired, result))
     elif result.kind == "repair" and row is not None and row.localized.result is not None:
         print_untouched(row.localized.result, row.repaired.problem, console)
     elif row is not None and row.localized.steps and (result.kind == "localize" or row.is_static):

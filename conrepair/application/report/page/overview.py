@@ -13,7 +13,7 @@ from conrepair.application.report.localization.advice import about_step, names_o
 from conrepair.application.report.next_steps import next_steps
 from conrepair.application.report.page.files import Link
 from conrepair.application.report.page.guilty import GuiltyLayer, guilty_of
-from conrepair.application.report.repair.summary import agreement_words, repair_line, why_left
+from conrepair.application.report.repair.summary import agreement_words, repair_line, verified_on, why_left
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.told import (
     failed,
@@ -114,7 +114,7 @@ def overview(result: AuditResult) -> Overview:
         rows = [row for row in rows if not result.is_on_the_way(row)]
         return _of_several(rows, result)  # what is at fault stands by its causes, which several targets share
     guilty, more = guilty_of(rows[0], result)
-    return replace(_of_one(rows[0], result), guilty=guilty, more=more, repairs=_repairs(rows, result.folder))
+    return replace(_of_one(rows[0], result), guilty=guilty, more=more, repairs=_repairs(rows, result))
 
 
 def _of_one(row: Row, result: AuditResult) -> Overview:
@@ -173,7 +173,7 @@ def _known(told: Iterable[Iterable[str]]) -> tuple[Figure, ...]:
     return tuple(figure for figure in (Figure(*words) for words in told) if figure.value)[:3]
 
 
-def _repairs(rows: Sequence[Row], folder: Path) -> tuple[RepairBox, ...]:
+def _repairs(rows: Sequence[Row], result: AuditResult) -> tuple[RepairBox, ...]:
     return tuple(
         RepairBox(
             words=quoted(repair_line(done)),
@@ -181,8 +181,8 @@ def _repairs(rows: Sequence[Row], folder: Path) -> tuple[RepairBox, ...]:
             after=agreement_words(done.unseen_after),
             repaired=done.mended,
             edits=tuple(quoted(edit, names=names_of(done.before)) for edit in done.edits),
-            rows=tuple(_measured(done)),
-            files=tuple(_made(row, done, folder)),
+            rows=tuple(_measured(done, verified_on(done, result))),
+            files=tuple(_made(row, done, result.folder)),
             left=tuple(why_left(done)),
         )
         for row in rows
@@ -190,7 +190,7 @@ def _repairs(rows: Sequence[Row], folder: Path) -> tuple[RepairBox, ...]:
     )
 
 
-def _measured(done: RepairResult) -> Iterator[tuple[str, str, str]]:
+def _measured(done: RepairResult, on: str) -> Iterator[tuple[str, str, str]]:
     """What tells a repaired model from the one that it was, each with its value before and now."""
     sides, found = (done.unseen_before, done.unseen_after), (done.before, done.after)
 
@@ -203,7 +203,7 @@ def _measured(done: RepairResult) -> Iterator[tuple[str, str, str]]:
         differing = [
             "" if side.top1_differing is None else f"{side.top1_differing} of {side.samples}" for side in sides
         ]
-        yield told("predictions that differ, on inputs that the repair didn't use", *differing)
+        yield told(f"predictions that differ, on {on}", *differing)
     if known:
         yield told("relative error of the outputs on these", *(percent(s.error) if s.samples else "" for s in sides))
     if any(side.right is not None for side in known):

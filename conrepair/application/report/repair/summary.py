@@ -11,14 +11,14 @@ from rich.text import Text
 from conrepair.application.report.figures import off_by
 from conrepair.application.report.localization.advice import names_of, names_of_fault
 from conrepair.application.report.repair.files import made_anew
-from conrepair.application.report.result import Problem
+from conrepair.application.report.result import AuditResult, Problem
 from conrepair.application.report.saved import DOCUMENT
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.diagnosis.repairs.conversion.result import Mending, Stop
 from conrepair.diagnosis.repairs.outcomes import CONVERTED, PATCH, RECIPE, Advice, Agreement, Delivery
 from conrepair.diagnosis.repairs.result import RepairResult
 from conrepair.formats.models.identity import model_files
-from conrepair.ground.runtime.words import percent, quoted, shortened
+from conrepair.ground.runtime.words import counted, percent, quoted, shortened
 
 # What was done about a conversion that failed, in words.
 
@@ -108,7 +108,29 @@ def _faults_found(count: int) -> str:
     return f"{count} {'fault' if count == 1 else 'faults'} found"
 
 
-def print_repair(result: RepairResult, console: Console, folder: Path | None, advice: Sequence[Advice] = ()) -> None:
+def verified_on(result: RepairResult, run: AuditResult) -> str:
+    """The samples that a repair was verified on, and whether its search saw them.
+
+    Args:
+        result: Of a target.
+        run: That it's of.
+    """
+    count, seen = counted(result.unseen_after.samples, "sample"), max(result.before.samples, result.after.samples)
+    whole = max(map(len, run.samples.values()), default=0)
+    if 0 < whole <= seen:
+        return f"{count}, which the search saw, too: there are no more"
+    drawn = "random " if run.seeds else ""
+    return f"{count.replace(' ', f' other {drawn}', 1)}, which the search didn't see"
+
+
+def print_repair(
+    result: RepairResult,
+    console: Console,
+    folder: Path | None,
+    advice: Sequence[Advice] = (),
+    *,
+    on: str = "unseen samples",
+) -> None:
     """Show what became of a repair.
 
     Args:
@@ -116,8 +138,9 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console: Where to.
         folder: Where the files are; None where none were written.
         advice: Other ways to convert.
+        on: What it was verified on, as `verified_on` has it.
     """
-    for line in _lines(result, folder, advice) if result.found else _untouched(result.before):
+    for line in _lines(result, folder, advice, on) if result.found else _untouched(result.before):
         console.print(line)
 
 
@@ -128,7 +151,7 @@ def _untouched(found: Localization) -> Iterator[Text]:
         yield Text(f"not triggered by these inputs (--latent fixes it): {words}")
 
 
-def _lines(result: RepairResult, folder: Path | None, advice: Sequence[Advice]) -> Iterator[Text]:
+def _lines(result: RepairResult, folder: Path | None, advice: Sequence[Advice], on: str) -> Iterator[Text]:
     names, (word, style) = names_of(result.before), _outcome(result)
     counts = f": {_faults_found(result.found)}, {len(result.after.faults)} left; edits tried: {result.tried}"
     yield _led(word, counts, style)
@@ -149,7 +172,7 @@ def _lines(result: RepairResult, folder: Path | None, advice: Sequence[Advice]) 
     if result.not_baked is not None:
         yield _led("the preprocessing couldn't be built into the model: ", _reason(result.not_baked), "bold yellow")
     before, now = agreement_words(result.unseen_before), agreement_words(result.unseen_after)
-    yield Text(f"On {result.unseen_after.samples} samples that the repair didn't use: before: {before}; now: {now}.")
+    yield Text(f"Verified on {on}. Before: {before}; now: {now}.")
     if (stored := result.storage) is not None:
         grown = percent(abs(stored.bytes / stored.bytes_before - 1))
         than = f"{grown} {'more' if stored.bytes > stored.bytes_before else 'fewer'} than before"
@@ -212,6 +235,8 @@ def _of_recipe(result: RepairResult) -> Text:
 def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
     """What a repair's folder holds."""
     names = [] if result.model is None else [file.name for file in model_files(Path(result.model.path))]
+    if result.patch is not None:
+        names.append(PATCH)
     if result.recipe is not None:
         names.append(RECIPE)
     anew = None if result.mended else made_anew(advice)

@@ -128,7 +128,8 @@ def test_a_repair_shows_what_was_and_what_is_with_its_files(
     head = text.partition("<main")[0]
     told = dict(re.findall(r'<th scope="row"><bdi>(.*?)</bdi></th>(<td>.*?)</tr>', head))
     before = found.result.unseen_before
-    assert told.pop("predictions that differ, on inputs that the repair didn't use".replace("'", "&#39;")) == (
+    on = f"{before.samples} other random samples, which the search didn&#39;t see"
+    assert told.pop(f"predictions that differ, on {on}") == (
         f"<td>{before.top1_differing} of {before.samples}</td><td>0 of {before.samples}</td>"
     )
     assert told["relative error of the outputs on these"].startswith(f"<td>{percent(before.error)}</td>")

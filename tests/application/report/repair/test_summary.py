@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import io
+from pathlib import Path
 
+import localizations
 import pytest
 from rich.console import Console
 
-from conrepair.application.report.repair.summary import print_repair, repair_line, why_left
+from conrepair.application.report.repair.summary import print_repair, repair_line, verified_on, why_left
 from conrepair.diagnosis.localization.result import Localization, LocatedFault
 from conrepair.diagnosis.repairs.outcomes import Agreement, Storage
 from conrepair.diagnosis.repairs.result import RepairResult
@@ -74,7 +76,7 @@ def test_a_repair_on_one_screen() -> None:
     text = shown(REPAIRED)
     assert "repaired: 1 fault found, 0 left; edits tried: 1" in text
     assert "found: parameters at conv: the weights are scaled by 1.5" in text
-    assert "before: 12 of 64 predictions differ, outputs off by 40 %, 9 of 20 predictions right; now: " in text
+    assert "Before: 12 of 64 predictions differ, outputs off by 40 %, 9 of 20 predictions right; now: " in text
     assert "now: predictions the same, outputs off by 0.00020 %, 18 of 20 predictions right." in text
     assert "The file has 1,010 bytes, 1.0 % more than before." in text
     assert "quantized" not in text
@@ -133,3 +135,23 @@ def test_one_edit_that_makes_several_places_right_is_said_to_be_all() -> None:
     assert words not in shown(dataclasses.replace(result, edits=("one", "another")))
     assert words not in shown(dataclasses.replace(result, after=several))
     assert "this one edit" not in shown(REPAIRED)
+
+
+@pytest.mark.parametrize(
+    ("samples", "drawn", "said"),
+    [
+        (8, {}, "64 samples, which the search saw, too: there are no more"),
+        (72, {}, "64 other samples, which the search didn't see"),
+        (72, {"net": 0}, "64 other random samples, which the search didn't see"),
+    ],
+)
+def test_it_says_what_a_repair_was_verified_on(samples: int, drawn: dict[str, int], said: str) -> None:
+    run = localizations.run_of(localizations.made(1), localizations.about())
+    run = dataclasses.replace(run, samples={"data": ("a",) * samples}, seeds=drawn)
+    assert verified_on(REPAIRED, run) == said
+    console = Console(file=io.StringIO(), width=240)
+    made = dataclasses.replace(REPAIRED, patch="/out/patch.json")
+    print_repair(made, console, Path("/out"), on=said)
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    assert f"Verified on {said}. Before: 12 of 64" in told
+    assert "written: /out: patch.json, result.json" in told
