@@ -268,7 +268,7 @@ def repair_conversions(
     seconds = state.settings.repair.seconds
     # Much less for a piece than for the whole, as hanging is a failure too.
     attempts = Attempts(state.scheduler, min(state.settings.seconds, max(_LEAST, _SHARE * seconds)))
-    with state.display.stage("repair conversions", len(wanted)) as stage:
+    with state.display.stage("repairing conversions", len(wanted)) as stage:
         for row, failed in wanted:
             route = partial(try_route, state, state.subject(row.model), executed)
             tried, trial = ConversionRepairer(attempts, route, seconds).repair(failed)

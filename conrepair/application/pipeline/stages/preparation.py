@@ -64,7 +64,7 @@ def _start_decoding(state: RunState) -> None:
 def build(state: RunState) -> None:
     """Make or describe every source; start decoding photos for them."""
     tasks: dict[str, Task] = {}
-    with state.display.stage("build", len(state.subjects)) as stage:
+    with state.display.stage("reading models", len(state.subjects)) as stage:
         origins = {subject.name: _inputs_from(state, subject) for subject in state.subjects}
         for subject in sorted(state.subjects, key=lambda item: origins[item.name] is not None):
             if subject.problem is not None:

@@ -227,7 +227,7 @@ def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) 
     for place, task in tasks.items():
         result[place] = _with_repair(rows[place], state.scheduler.results[task.name])
     result = _with_answers(state, executed, result)
-    with state.display.stage("advise", len(places)) as stage:
+    with state.display.stage("trying other ways to convert", len(places)) as stage:
         for place in places:
             known = result[place].repaired.result
             if known is not None and known.interrupted:
