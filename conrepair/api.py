@@ -166,7 +166,7 @@ def execute(options: Execute) -> Executed:
         raise UsageError(f"tvm is given, and the backend is {backend}. Give backend='tvm', or leave tvm out.")
     chosen = backend_of(options, options.tvm or {})
     with Opened(options) as opened:
-        return opened.kept(execute_model(request_of(options, opened.given, chosen), opened.session))
+        return opened.kept(execute_model(request_of(options, opened.given, [chosen]), opened.session))
 
 
 @takes(Inputs)

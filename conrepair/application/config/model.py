@@ -239,7 +239,7 @@ class ModelConfig(Strict):
     )
     conversions: tuple[Conversion, ...] = ()
     dataset: DatasetConfig | None = Field(None, description="Instead of the audit's.")
-    backends: tuple[Backend, ...] | None = Field(None, min_length=1, description="Instead of the audit's.")
+    backends: Backends | None = Field(None, description="Instead of the audit's.")
     batch_size: Int | None = Field(None, ge=1, description="Instead of the audit's.")
     skip_analysis: Bool = Field(False, description="Leave this model out.")
     trust: Bool = Field(False, description="Allow code or pickles in the model file to run. Only for files you made.")
@@ -289,6 +289,11 @@ class _Labelled(_Computing):
 
     name: str
     label_: _Name | None = Field(None, alias="label", description="How reports call it. Default: its name.")
+    optional: Bool = Field(
+        False,
+        description="Whether it's only said, and doesn't make the run fail, that its device or library isn't there, "
+        "or that it doesn't take a model.",
+    )
 
     @property
     def label(self) -> str:
@@ -492,9 +497,6 @@ class TvmConfig(_Labelled):
         RpcDeviceConfig | None,
         BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),
     ] = Field(None, description=f"Where it runs: local, a name of `devices`, {DEVICE_URL}.")
-    optional: Bool = Field(
-        False, description="Whether a device that isn't there is only said, and doesn't make the run fail."
-    )
     debug_enabled: Bool = Field(
         False, description="Keep what each kernel computes, as files; layers are compared without it, too."
     )
@@ -561,6 +563,22 @@ def _backend_from_name(value: Any) -> Any:
     return {"name": name, "release": release} if is_release else {"name": name}
 
 
+def every_backend(value: Any = "all") -> Any:
+    """What stands for "all": each backend that's known, with its optimizations and without; else the value itself.
+
+    What isn't installed, or doesn't take a model, is said, and is no failure.
+    """
+    if value != "all":
+        return value
+    return [
+        {"name": name}
+        if name == "libraries"
+        else {"name": name, **options, "optional": True, **({"label": f"{name}-{called}"} if called else {})}
+        for name in BACKENDS
+        for called, options in BACKENDS[name].settings.items()
+    ]
+
+
 def _whose(value: Any) -> str:
     """Whether a backend is ours or a plug-in's, by its name."""
     name = value.get("name") if isinstance(value, dict) else getattr(value, "name", None)
@@ -582,6 +600,8 @@ BACKEND_CONFIGS: dict[str, type[BackendConfig]] = {
 Backend = Annotated[
     _AnyBackend, BeforeValidator(_backend_from_name, json_schema_input_type=_BackendName | _AnyBackend)
 ]
+_Several = Annotated[tuple[Backend, ...], Field(min_length=1)]
+Backends = Annotated[_Several, BeforeValidator(every_backend, json_schema_input_type=_Several | Literal["all"])]
 ModelConfig.model_rebuild()
 
 
@@ -847,7 +867,10 @@ class AuditConfig(Strict):
     devices: dict[str, RpcDeviceConfig] = Field(
         default_factory=dict, description="Devices that TVM reaches over RPC, by the names that backends call them."
     )
-    backends: tuple[Backend, ...] = Field((LibrariesConfig(name="libraries"),), min_length=1)
+    backends: Backends = Field(
+        (LibrariesConfig(name="libraries"),),
+        description='Where models run; "all" for all that are installed, with their optimizations and without.',
+    )
     stages: StagesConfig = StagesConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
     metrics: MetricsConfig = MetricsConfig()

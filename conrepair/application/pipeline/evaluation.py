@@ -22,7 +22,7 @@ from conrepair.formats.models.registry import channels_of, framework
 from conrepair.ground.data.declared_sizes import sizes_in_words, sizes_wanted
 from conrepair.ground.metrics.statistics import corrected_times, time_statistics
 from conrepair.ground.runtime.errors import ExitCode
-from conrepair.ground.runtime.processes.workers import NO_DEVICE, Failure
+from conrepair.ground.runtime.processes.workers import NO_DEVICE, NO_LIBRARY, Failure
 from conrepair.verdicts.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.verdicts.evaluate.evidence import evidence_of
 from conrepair.verdicts.evaluate.inputs import ComparedInput, compared_inputs
@@ -46,6 +46,7 @@ class Execution:
         made: Name of the task that made the model.
         via: Converters joined by + that made of the model what its backend takes; "" where that's the model itself.
         compiled: Whether the backend is a compiler, whose build runs.
+        watched: Whether what the backend computes on the way is looked into, and not the file.
         build: What that made.
         build_sha256: Of its folder.
         refused: Numbers of samples that it fails with, and its reference doesn't, in words; "" where there are none.
@@ -80,6 +81,7 @@ class Execution:
     made: str = ""
     via: str = ""
     compiled: bool = False
+    watched: bool = False
     build: Build | None = None
     build_sha256: str = ""
     refused: str = ""
@@ -108,8 +110,13 @@ class Execution:
 
     @property
     def looked_at(self) -> str:
-        """Name of what a localization looks into: the model wherever it ran, or one build of it."""
-        return self.row_name if self.build is None else self.name
+        """Name of what a localization looks into: the model wherever it ran, or as one backend runs it."""
+        return self.name if self.is_a_backends else self.row_name
+
+    @property
+    def is_a_backends(self) -> bool:
+        """Whether a localization looks into what a backend makes of the model: a build, or what it computes."""
+        return self.watched or self.build is not None
 
     @property
     def intent(self) -> Intent | None:
@@ -264,7 +271,7 @@ def _row(
     other_sizes = ""
     if settings.stages.evaluate and item.problem is None and reference is not None:
         other_sizes = _other_sizes(item, reference, problem, dataset)
-    if problem is not None and problem.kind == NO_DEVICE and item.on.optional:
+    if problem is not None and problem.kind in {NO_DEVICE, NO_LIBRARY} and item.on.optional:
         problem = dataclasses.replace(problem, exit_code=ExitCode.EQUIVALENT)
     verdict, reason, comparison = None, "", None
     inputs: tuple[ComparedInput, ...] = ()
@@ -272,7 +279,7 @@ def _row(
         verdict, reason, problem = Verdict.FAULTY, other_sizes, None
     elif problem is not None:
         reason = problem.message
-        own = item.kind == "reference" and not item.compiled and item.on.in_release is None
+        own = item.kind == "reference" and not (item.compiled or item.on.optional) and item.on.in_release is None
         if not own and problem.is_the_models:
             verdict = Verdict.UNDEPLOYABLE
     elif run is None:

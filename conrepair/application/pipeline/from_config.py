@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from conrepair.application.config.load import explain
 from conrepair.application.config.model import (
     BACKEND_CONFIGS,
     AuditConfig,
     BackendConfig,
+    Backends,
     ConversionConfig,
     DatasetConfig,
     LibrariesConfig,
@@ -41,7 +42,7 @@ from conrepair.application.verbs.metrics import metrics
 from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.repairs.options import RepairOptions
-from conrepair.formats.backends.all_backends import BACKENDS, backend
+from conrepair.formats.backends.all_backends import BACKENDS, PLUGINS, backend
 from conrepair.formats.models.factories import factory_code
 from conrepair.ground.data.pictures.photos import LABEL_SOURCES
 from conrepair.ground.data.pictures.recipe import Recipe
@@ -195,7 +196,7 @@ def subjects_of(
         if subject.dataset is not None and subject.dataset.kind == "photos":
             subject.recipe, subject.guessed = recipe, guessed
             recipes[model.name] = recipe
-    return subjects, notes
+    return subjects, [*notes, *not_installed({item.name for subject in subjects for item in subject.backends})]
 
 
 def active_models(models: Sequence[ModelConfig]) -> list[ModelConfig]:
@@ -338,13 +339,15 @@ def backend_choice(config: BackendConfig, base: Path) -> BackendChoice:
     choice = BackendChoice(name=config.name, label=config.label, options=options)
     if isinstance(config, LibrariesConfig):
         return choice
-    choice = dataclasses.replace(choice, arithmetic=config.arithmetic)
+    choice = dataclasses.replace(
+        choice, arithmetic=config.arithmetic, optional=config.optional, converts=config.optional
+    )
     if isinstance(config, TvmConfig):
         device = config.device
         where = Place.device if device is None else device.name or f"{device.host}:{device.port}"
         library = _library(config.name, config.release)
         place = Place(library, config.target, config.setting, where, config.importer or "")
-        return dataclasses.replace(choice, place=place, optional=config.optional)
+        return dataclasses.replace(choice, place=place)
     release = config.release if isinstance(config, OnnxRuntimeConfig) else None
     return dataclasses.replace(choice, place=Place(_library(config.name, release), setting=config.setting))
 
@@ -374,4 +377,20 @@ def named_choice(name: str, options: Mapping[str, Any], base: Path) -> BackendCh
     except ValidationError as error:
         raise ConfigError("\n".join(line.strip() for line in explain(error, value))) from error
     check_options(config)
-    return backend_choice(config, base)
+    return dataclasses.replace(backend_choice(config, base), converts=True)
+
+
+def every_choice() -> tuple[BackendChoice, ...]:
+    """Every backend that's known, as "all" of a configuration names them."""
+    return tuple(backend_choice(item, Path.cwd()) for item in TypeAdapter(Backends).validate_python("all"))
+
+
+def not_installed(names: Collection[str]) -> Iterator[str]:
+    """What a run on all backends hasn't tried, as its plug-in isn't installed: notes.
+
+    Args:
+        names: Of the backends that models run on.
+    """
+    for name in PLUGINS if set(names) >= {*BACKENDS} else ():
+        if name not in names:
+            yield f"{name} isn't tried: its plug-in isn't installed (pip install ./plugins/{name} in the repository)"

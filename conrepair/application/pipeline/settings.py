@@ -49,6 +49,7 @@ class BackendChoice:
         options: What it's told.
         place: In parts; None for each model's own library.
         optional: Whether a device that isn't there is only said, and doesn't make the run fail.
+        converts: Whether models are converted for it that it refuses in their own format.
         arithmetic: That it's said to compute in; "" where nobody says.
     """
 
@@ -57,6 +58,7 @@ class BackendChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
     place: Place | None = None
     optional: bool = False
+    converts: bool = False
     arithmetic: str = ""
 
     @property

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 from conrepair.application.engine.session import Session
@@ -14,18 +14,17 @@ from conrepair.application.pipeline.declared_inputs import input_specs
 from conrepair.application.pipeline.plan import Goal
 from conrepair.application.pipeline.recipes import fitting_recipe, recipe_of
 from conrepair.application.pipeline.run import Request, run_models, run_state
-from conrepair.application.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice, verb_settings
+from conrepair.application.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice, Stages, verb_settings
 from conrepair.application.pipeline.stages.preparation import build, draw
 from conrepair.application.pipeline.subject import Subject, slug
-from conrepair.application.report.next_steps import typed
+from conrepair.application.report.audit_folder import write_audit
+from conrepair.application.report.folder import check_folder
 from conrepair.application.report.repair.summary import conversion_lines
-from conrepair.application.report.result import Row
+from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.results import Converted, Executed
-from conrepair.application.verbs.options import Convert, Execute, Inputs
-from conrepair.formats.backends.all_backends import BACKENDS
+from conrepair.application.verbs.options import Convert, Execute, Inputs, Placed
 from conrepair.formats.converters.routes import Route, find_route, pinned_route
 from conrepair.formats.models.detect import detect_framework
-from conrepair.formats.models.formats import FORMATS
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import Feeds, open_feeds
@@ -35,11 +34,10 @@ from conrepair.ground.intake.models import model_file
 from conrepair.ground.runtime.errors import ConfigError, ConrepairError, UsageError
 from conrepair.ground.runtime.files.outputs import Output
 
-_TAKEN = ("onnx", "torch", "tflite", "keras", "tensorflow")
 """Formats that a backend may want in the place of another one, the first that it takes."""
 
 
-def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
+def backend_of(options: Placed, own: Mapping[str, Any] = MappingProxyType({})) -> BackendChoice:
     """Where a model runs.
 
     Args:
@@ -65,14 +63,14 @@ def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
 
 
 def request_of(
-    options: Convert | Execute | Inputs, given: Path = Path(), backend: BackendChoice = LIBRARIES
+    options: Convert | Execute | Inputs, given: Path = Path(), backends: Sequence[BackendChoice] = (LIBRARIES,)
 ) -> Request:
     """The model that is converted, run, or whose inputs are wanted.
 
     Args:
         options: Of the verb.
         given: Folder for objects; a shell has none.
-        backend: Where it runs.
+        backends: Where it runs.
 
     Raises:
         ConrepairError: if there's no route, an option's value can't be meant, or the data is unusable.
@@ -80,8 +78,6 @@ def request_of(
     data, declared = data_file(options.data, given, limit=options.count), input_specs(options.inputs)
     path, own = model_file(options.model, given / "0", inputs=declared, data=data)
     framework = detect_framework(path)
-    if isinstance(options, Execute):
-        _check_taken(path, framework, backend)
     goals, calibrated = (), ""
     if isinstance(options, Convert):
         goal, calibrated = _goal(options, path, framework, declared, data)
@@ -94,7 +90,7 @@ def request_of(
         trust=options.trust or own,
         declared=declared,
         goals=goals,
-        backends=(backend,),
+        backends=tuple(backends),
         batch_size=options.batch_size if isinstance(options, Execute) else Subject.batch_size,
         dataset=dataset,
         recipe=fitting_recipe(dataset, recipe),
@@ -103,23 +99,6 @@ def request_of(
     )
     settings, notes = verb_settings(options), dataset.notes
     return Request(paths=(path,), data=data, subjects=(subject,), settings=settings, notes=notes)
-
-
-def _check_taken(path: Path, framework: str, choice: BackendChoice) -> None:
-    """Refuse a file that a backend doesn't take: a run in the file's own library would say nothing of the backend.
-
-    Raises:
-        UsageError: with what the file can be converted to.
-    """
-    on = BACKENDS[choice.name]
-    if (reason := on.refuses(Model(framework, str(path), ""))) is None:
-        return
-    taken = (name for name in _TAKEN if name != framework and on.refuses(Model(name, str(path), "")) is None)
-    steps = ""
-    if (to := next(taken, None)) is not None:
-        made = f"{path.stem}{FORMATS[to].suffixes[0]}"
-        steps = f" Convert it first: `{shlex.join(['conrepair', 'convert', typed(path), '--to', to, '-o', made])}`."
-    raise UsageError(f"{typed(path)} can't be run on {choice.label}: {reason}.{steps}")
 
 
 def _goal(
@@ -263,6 +242,26 @@ def execute_model(request: Request, session: Session) -> Executed:
             raise ValueError("a row that didn't run has a problem")
         raise row.problem.as_error(row.backend)
     return Executed(run=run)
+
+
+def execute_everywhere(request: Request, session: Session, *, folder: Path | None = None) -> AuditResult:
+    """Run a model on several backends, compare them, and name the layers that one computes wrongly: an audit of it.
+
+    Args:
+        request: The model, with its backends.
+        session: Where.
+        folder: For the report, written where it's given.
+
+    Raises:
+        UsageError: if the folder holds something else.
+    """
+    if folder is not None:
+        check_folder(folder, "audit", request.inputs)
+    request = dataclasses.replace(
+        request, settings=dataclasses.replace(request.settings, stages=Stages(localize=True))
+    )
+    run = run_models(request, session, "audit", name=request.subjects[0].name, folder=folder)
+    return run if folder is None else write_audit(run, session.store.root)
 
 
 def _failure(rows: Sequence[Row]) -> ConrepairError:

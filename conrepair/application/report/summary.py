@@ -37,7 +37,7 @@ STYLES = {"right": "green", "warning": "yellow", "wrong": "bold red", "unknown":
 _LAST_WORDS_SHOWN = 3
 _TEXT_WIDTH = 160
 _SHORT = 10  # seconds of which a tenth is told
-_MATRICES_SHOWN = 3
+_MATRICES_SHOWN, _BACKENDS_SHOWN = 3, 8
 _CAUSES, _TARGETS = 20, 8
 _PASSES, _HELD = ("known: ", "no longer there: "), 12  # lines of a baseline
 _ROWS = 500  # that a person may read
@@ -136,14 +136,15 @@ def _outputs(result: AuditResult) -> list[RenderableType]:
 
 def _matrices(result: AuditResult) -> list[RenderableType]:
     """Backends against one another; of many models, the first ones'."""
-    found = matrices(result)
+    every = matrices(result)
+    found = [matrix for matrix in every if len(matrix.rows) <= _BACKENDS_SHOWN]
     lines: list[RenderableType] = []
     for matrix in found[:_MATRICES_SHOWN]:
         lines += [Text(""), matrix_table(matrix)]
     lines += [Text(line, style="dim") for line in (matrix_legend(found[:_MATRICES_SHOWN]) if found else [])]
-    if len(found) > _MATRICES_SHOWN:
-        more = ", ".join(matrix.name for matrix in found[_MATRICES_SHOWN:])
-        lines.append(Text(f"backends.csv has the same of {more}", style="dim"))
+    if left := [matrix.name for matrix in every if matrix not in found[:_MATRICES_SHOWN]]:
+        more = ", ".join(left)
+        lines.append(Text(f"backends.csv compares every two backends of {more}", style="dim"))
     return lines
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from conrepair.application.report.figures import Figures, figures_of
 from conrepair.application.report.localization.advice import names_of, names_of_fault
-from conrepair.application.report.result import AuditResult, Row
+from conrepair.application.report.result import NOT_TAKEN, AuditResult, Row
 from conrepair.diagnosis.localization.result import Localization, LocatedFault
 from conrepair.ground.runtime.errors import ExitCode
-from conrepair.ground.runtime.processes.workers import NO_DEVICE
+from conrepair.ground.runtime.processes.workers import NO_DEVICE, NO_LIBRARY
 from conrepair.ground.runtime.words import number, percent, quoted, shortened
 from conrepair.verdicts.evaluate.compare import OutputComparison
 from conrepair.verdicts.evaluate.verdict import Verdict
@@ -93,12 +93,18 @@ def word_of(row: Row, verdict: Verdict | None) -> str:
         return str(verdict)
     if row.problem is None:
         return "not judged" if is_target(row) else "reference"
-    return "no device" if without_device(row) else "error"
+    return _ABSENT.get(row.problem.kind, "error") if without_device(row) else "error"
+
+
+_ABSENT = {NO_DEVICE: "no device", NO_LIBRARY: "not installed", NOT_TAKEN: "not run"}
 
 
 def without_device(row: Row) -> bool:
-    """Whether what it was to run on isn't there."""
-    return row.problem is not None and row.problem.kind == NO_DEVICE
+    """Whether what it was to run on isn't there, or doesn't take it, which is no failure."""
+    return row.problem is not None and (
+        row.problem.kind == NO_DEVICE
+        or (row.problem.kind in _ABSENT and row.problem.exit_code == ExitCode.EQUIVALENT)
+    )
 
 
 def failed(row: Row) -> bool:

@@ -19,6 +19,10 @@ BACKENDS: Registry[Backend] = Registry(
 )
 
 
+PLUGINS = ("executorch", "openvino", "qnn")
+"""Backends of the repository's plug-ins, by the names of their folders in `plugins/`, too."""
+
+
 def backend(name: str) -> Backend:
     """Return the backend of that name.
 

@@ -71,15 +71,9 @@ class Backend(abc.ABC):
     """
 
     packages: Mapping[str, str] = MappingProxyType({})
+    settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({"": MappingProxyType({})})
     narrowed: frozenset[str] = frozenset()
     seconds: int = 5
-
-    def settings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Options by names, with which `fuzz`, `trace` and `accuracy` run it: the first one leaves most out.
-
-        The last one is the usual one.
-        """
-        return {"default": {}}
 
     def program(self, options: Mapping[str, Any]) -> str:
         """Python that does the same without conrepair, for programs that findings have; "" for none.

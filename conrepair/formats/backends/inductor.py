@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from conrepair.formats.backends.base import CUDA, Backend, Switch, named_rightly
@@ -67,6 +68,8 @@ TF32_OFF = "torch.backends.cudnn.allow_tf32 = False"
 
 class InductorBackend(Backend):
     """See `conrepair.formats.backends.base.Backend`."""
+
+    settings = MappingProxyType({"eager": {"backend": "eager"}, "": {}})
 
     def refuses(self, model: Model) -> str | None:
         """TorchScript is compiled already, and torch.compile leaves it as it is."""

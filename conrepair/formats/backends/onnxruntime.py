@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from conrepair.formats.backends.base import CUDA, Backend, Switch, named_rightly, no_device
@@ -27,6 +28,8 @@ def cuda_providers(*, tf32: bool) -> list[Any]:
 class OnnxRuntimeBackend(Backend):
     """See `conrepair.formats.backends.base.Backend`."""
 
+    settings = MappingProxyType({"disabled": {"optimization": "disabled"}, "": {}})
+
     def refuses(self, model: Model) -> str | None:
         """ONNX Runtime runs ONNX."""
         if model.framework == "onnx":
@@ -38,8 +41,8 @@ class OnnxRuntimeBackend(Backend):
         named_rightly("disabled_optimizers", options.get("disabled_optimizers", ()), OPTIMIZERS)
 
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """Models as they are."""
-        return model.framework
+        """ONNX alone."""
+        return "onnx"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Load with the level of option `optimization` (default: all), `threads`, and no `disabled_optimizers`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from conrepair.formats.backends.base import Backend, Switch
@@ -15,6 +16,8 @@ _LINE = "Interpreter(path, experimental_op_resolver_type=OpResolverType.{})"
 
 class TfliteBackend(Backend):
     """See `conrepair.formats.backends.base.Backend`."""
+
+    settings = MappingProxyType({"builtin": {"kernels": "builtin"}, "": {}})
 
     def check(self, options: Mapping[str, Any]) -> None:
         """The configuration's types say all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ _PLAIN = {"optimization_level": 0, "max_isa": "SSE4_2", "fast_math": False}
 
 class XlaBackend(Backend):
     """See `conrepair.formats.backends.base.Backend`."""
+
+    settings = MappingProxyType({"O0": {"optimization_level": 0}, "": {}})
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Passes must exist: XLA ignores a wrong name without a word."""

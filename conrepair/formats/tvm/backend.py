@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from conrepair.formats.backends.base import Compiler, Switch
@@ -18,6 +19,8 @@ from conrepair.ground.runtime.processes.reach import CONFINED, GPU, NETWORK
 
 class TvmBackend(Compiler):
     """See `conrepair.formats.backends.base.Compiler`."""
+
+    settings = MappingProxyType({"O0": {"setting": "O0"}, "O3": {"setting": "O3"}})
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Targets, settings, passes and importers must exist."""

@@ -94,6 +94,7 @@ class ExecuTorchBackend(Backend):
     """Models that are lowered and run: by portable kernels, or as far as it takes them by option `delegate`."""
 
     packages: Mapping[str, str] = {"executorch": "executorch.exir"}
+    settings: Mapping[str, Mapping[str, Any]] = {"portable": {}, "xnnpack": _XNNPACK}
     seconds = 50
 
     def lacks(self) -> str:
@@ -108,10 +109,6 @@ class ExecuTorchBackend(Backend):
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
         """Programs of torch.export."""
         return "torch"
-
-    def settings(self) -> Mapping[str, Mapping[str, Any]]:
-        """With the delegate and without."""
-        return {"portable": {}, "xnnpack": _XNNPACK}
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Lower a program."""

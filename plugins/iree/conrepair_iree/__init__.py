@@ -117,6 +117,7 @@ class Iree(Backend):
         "iree-base-runtime": "iree.runtime",
         "onnx": "onnx",
     }
+    settings: Mapping[str, Mapping[str, Any]] = {level: {"level": level} for level in (_PLAIN, _USUAL)}
     seconds = 50
 
     def lacks(self) -> str:
@@ -140,10 +141,6 @@ class Iree(Backend):
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
         """ONNX alone."""
         return "onnx"
-
-    def settings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Optimization levels."""
-        return {level: {"level": level} for level in (_PLAIN, _USUAL)}
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Compile a model."""

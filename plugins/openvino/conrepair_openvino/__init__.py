@@ -98,6 +98,7 @@ class OpenVinoBackend(Backend):
     """OpenVINO on a device, with its optimizations; options `device`, `precision` and `threads`."""
 
     packages: Mapping[str, str] = {"openvino": "openvino"}
+    settings: Mapping[str, Mapping[str, Any]] = {"plain": {_SNIPPETS: False}, "": {}}
     narrowed = frozenset({"float64"})  # which the processor's kernels compute in float32
 
     def lacks(self) -> str:
@@ -131,10 +132,6 @@ class OpenVinoBackend(Backend):
 
         found = description_of(model)
         return Compiled(model, read(model), found.inputs, found.outputs, options)
-
-    def settings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Operators each by a kernel of its own, and fused ones compiled."""
-        return {"plain": {_SNIPPETS: False}, "usual": {}}
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
         """The narrow precision, and fused kernels."""

@@ -7,7 +7,19 @@ import importlib.util
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from conrepair.plugins import Array, Backend, ConfigError, DeviceError, Model, Runnable, Switch, describe, loading
+from conrepair.plugins import (
+    Array,
+    Backend,
+    ConfigError,
+    DeviceError,
+    InferenceError,
+    Model,
+    ModelLoadError,
+    Runnable,
+    Switch,
+    describe,
+    loading,
+)
 
 _PROVIDER = "QNNExecutionProvider"
 _OPTIONS = {"fp16": bool, "fallback": bool, "soc_model": int}
@@ -69,7 +81,10 @@ class Prepared(Runnable):
         }
         key = tuple(sorted(sizes.items()))
         if key not in self._sessions:
-            self._sessions[key] = self._session(sizes)
+            try:
+                self._sessions[key] = self._session(sizes)
+            except ModelLoadError as error:
+                raise InferenceError(str(error)) from error
         return dict(zip(names, self._sessions[key].run(names, dict(feeds)), strict=True))
 
     def _session(self, sizes: Mapping[str, int]) -> Any:
@@ -96,6 +111,7 @@ class Qnn(Backend):
     """The HTP of Snapdragon processors."""
 
     packages: Mapping[str, str] = {"onnxruntime-qnn": "onnxruntime_qnn", "onnxruntime": "onnxruntime"}
+    settings: Mapping[str, Mapping[str, Any]] = {"float32": {"fp16": False}, "": {}}
 
     def lacks(self) -> str:
         """See the base class."""
@@ -124,10 +140,6 @@ class Qnn(Backend):
     def environment(self, options: Mapping[str, Any]) -> Mapping[str, str]:
         """A process for each arithmetic: what prepared one model in half precision does so with all that follow."""
         return {"CONREPAIR_PLUGIN_QNN": self.arithmetic(options)}
-
-    def settings(self) -> Mapping[str, Mapping[str, Any]]:
-        """The simulator in float32, and half precision where that's what is judged."""
-        return {"float32": {"fp16": False}, "float16": {}}
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Prepare a model."""

@@ -141,7 +141,7 @@ def test_too_few_batches_are_said(tmp_path: Path) -> None:
 def test_many_models_go_to_the_file(tmp_path: Path) -> None:
     text = summary_text(result(tmp_path, ["a", "b", "c", "d", "e"]))
     assert "c/source" in text
-    assert "backends.csv has the same of d/source, e/source" in text
+    assert "backends.csv compares every two backends of d/source, e/source" in text
 
 
 def test_two_backends_need_no_matrix(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.application.cli.next_step import tell_next
+from conrepair.application.cli.several import tell
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.settings import BackendChoice
-from conrepair.application.pipeline.single import backend_of, execute_model, request_of
+from conrepair.application.pipeline.single import backend_of, execute_everywhere, execute_model, request_of
 from conrepair.application.report.result import RUNTIMES
 from conrepair.application.report.results import Executed, check_run_folder
-from conrepair.application.verbs.options import Compiled, Execute
+from conrepair.application.verbs.options import EVERYWHERE, Compiled, Execute
 from conrepair.formats.models.detect import detect_framework
 from conrepair.formats.tvm.capture import KERNELS
 from conrepair.ground.runtime.errors import UsageError
@@ -36,13 +38,15 @@ def execute(options: argparse.Namespace) -> int:
         The exit code, as that comparison has it.
     """
     detect_framework(model_path(options.model))
+    if options.backend == EVERYWHERE:
+        return _everywhere(options)
     output = None if options.output is None else Path(options.output).absolute()
     if output is not None:
         check_run_folder(output, force=options.force, data=options.data)
     if options.debug_enabled and options.backend != "tvm":
         raise UsageError("--debug keeps the results of kernels, which only --backend tvm has.")
     verb = Execute.of(vars(options))
-    request = request_of(verb, backend=_backend(options, verb))
+    request = request_of(verb, backends=[_backend(options, verb)])
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         done = execute_model(request, session)
         if output is not None:
@@ -69,6 +73,21 @@ def _beside(done: Executed) -> str:
     """The library that it was compared with, by its name."""
     own = done.run.rows[0].ran_by
     return f"{own} without optimizations" if own == RUNTIMES["onnx"] else own
+
+
+def _everywhere(options: argparse.Namespace) -> int:
+    """Run a file on every backend, and show which of them compute what it says."""
+    from conrepair.application.pipeline.from_config import every_choice, not_installed
+
+    if options.options:
+        raise UsageError(f"--option is for one backend: leave it out with --backend {EVERYWHERE}.")
+    choices, folder = every_choice(), None if options.output is None else Path(options.output).absolute()
+    request = request_of(Execute.of(vars(options)), backends=choices)
+    notes = (*request.notes, *not_installed({choice.name for choice in choices}))
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
+        run = execute_everywhere(dataclasses.replace(request, notes=notes), session, folder=folder)
+    tell(run, "text", folder)
+    return run.exit_code
 
 
 def _next(done: Executed, options: argparse.Namespace) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 from conrepair.application.cli.several import each_target, tell
 from conrepair.application.engine.session import Session
 from conrepair.application.pipeline.pair import localize_pair, pair_of
-from conrepair.application.report.changes.baseline import held_against
 from conrepair.application.pipeline.settings import LIBRARIES
+from conrepair.application.report.changes.baseline import held_against
 from conrepair.application.report.folder import check_folder
 from conrepair.application.verbs.options import Localize
 from conrepair.ground.runtime.errors import UsageError

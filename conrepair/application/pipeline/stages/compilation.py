@@ -82,11 +82,18 @@ def backends_of(subject: Subject, source: LoadedModel | None) -> list[BackendCho
     configured = subject.backends
     if source is None:
         return list(configured[:1])
-    willing = [config for config in configured if backend(config.name).refuses(source.model) is None]
+    willing = [config for config in configured if not refusal(config, source.model)]
     plain = [config for config in willing if config.name in AS_IT_IS]
     compilers = [config for config in willing if config not in plain]
     changed = all(config.name == DEPLOYED.name for config in plain)
     return [*([LIBRARIES] if changed else []), *plain, *compilers]
+
+
+def refusal(config: BackendChoice, model: Model) -> str:
+    """Why a backend doesn't run a model; "" where it does, or is one of all and takes what's converted for it."""
+    place = backend(config.name)
+    converts = config.converts and place.takes(model, config.options) != model.framework
+    return "" if converts else place.refuses(model) or ""
 
 
 def models_of(state: RunState) -> Iterator[Made]:

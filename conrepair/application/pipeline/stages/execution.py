@@ -11,16 +11,17 @@ from conrepair.application.jobs.values import Compiled, RunRecord, RunRequest
 from conrepair.application.pipeline.evaluation import Execution, references, run_of
 from conrepair.application.pipeline.plan import Conversion, backend_options
 from conrepair.application.pipeline.settings import AS_IT_IS, BackendChoice
-from conrepair.application.pipeline.stages.compilation import backends_of, compile_task
+from conrepair.application.pipeline.stages.compilation import backends_of, compile_task, refusal
 from conrepair.application.pipeline.stages.state import RunState, problem_of
 from conrepair.application.pipeline.subject import Subject
-from conrepair.application.report.result import Build, Problem
+from conrepair.application.report.result import NOT_TAKEN, Build, Problem
 from conrepair.formats.backends.all_backends import backend, compiles
 from conrepair.formats.models.formats import RECORDED, framework_needs
 from conrepair.formats.models.model import LoadedModel
-from conrepair.ground.runtime.errors import ConrepairError
+from conrepair.ground.runtime.errors import ConrepairError, ExitCode
 from conrepair.ground.runtime.files.store import Entry
 from conrepair.ground.runtime.processes.reach import CONFINED
+from conrepair.ground.runtime.processes.workers import NO_LIBRARY
 
 _SECOND_OPINION_SAMPLES = 16
 _BOOKKEEPING = {"onnx.infer", "onnx.quant.pre_process", "min_runtime_version", "CONVERSION_METADATA"}  # of converters
@@ -168,6 +169,11 @@ def _plan_executions(state: RunState, subject: Subject) -> list[Execution]:
         item = Execution(subject.name, reference, "", config, kind, subject.source, subject.problem)
         item.made, item.converted = subject.name, subject.converted
         result.append(item)
+    for config in subject.backends if subject.source is not None else ():
+        if config.converts and (why := refusal(config, subject.source.model)):
+            code = ExitCode.EQUIVALENT if config.optional else ExitCode.MODEL_LOAD
+            problem = Problem(message=why, kind=NOT_TAKEN, exit_code=code)
+            result.append(Execution(subject.name, reference, "", config, kind, subject.source, problem))
     for wanted, error in state.impossible[subject.name].items():
         first = subject.backends[0]
         result.append(Execution(subject.name, reference, wanted, first, "target", None, Problem.of(error)))
@@ -199,6 +205,9 @@ def _tasks(state: RunState, subject: Subject, item: Execution) -> dict[str, Task
     """
     source, config, tasks = item.source, item.on, dict[str, Task]()
     if source is None or item.problem is not None or item.run is not None:
+        return {}
+    if config.optional and (lacks := backend(config.name).lacks()):
+        item.problem = Problem(message=f"{config.name} isn't installed here: {lacks}", kind=NO_LIBRARY)
         return {}
     name = item.name if state.limit is None else f"{item.name}, first inputs"
     first = item.kind == "reference" and config == backends_of(subject, source)[0]

@@ -225,7 +225,7 @@ def _compared(state: RunState, item: Execution) -> Compared:
     """The files that a task compares."""
     if item.watched:
         model = _compiled(state, item).model
-        return Compared(model, model, backend=item.backend)
+        return Compared(model, model, backend=item.on.name)
     if item.build is None:
         return Compared(state.subject(item.reference).loaded.model, item.loaded.model)
     return Compared(item.loaded.model, _compiled(state, item).model, str(item.build.folder), item.build_sha256)

@@ -18,9 +18,9 @@ from conrepair.application.report.told import (
     state_of_row,
     word_of,
 )
-from conrepair.ground.runtime.words import percent
+from conrepair.ground.runtime.words import percent, shortened
 
-_CELLS = 100_000
+_CELLS, _WHY = 100_000, 400
 _REPAIRED, _STEP = "repaired", "on the way"
 _ORDER = (
     "reference",
@@ -45,12 +45,16 @@ class PageCell:
         state: As `state_of`.
         word: The verdict, or what there is in its place.
         facts: Predictions, error, accuracy, time; as far as they're known.
+        layers: At fault.
+        why: In words, where it isn't right.
     """
 
     anchor: str
     state: str
     word: str
     facts: tuple[str, ...]
+    layers: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def rank(self) -> int:
@@ -73,6 +77,11 @@ class PageMatrix:
     verdicts: tuple[tuple[str, str, int], ...]
 
     @property
+    def of_one(self) -> bool:
+        """Whether it's of one model, so that places are lines, with room for reasons."""
+        return len(self.lines) == 1 and len(self.backends) > 1
+
+    @property
     def converts(self) -> bool:
         """Whether anything was converted, so that there's a column for it."""
         return any(conversion not in {GIVEN, ORIGINAL} for _, conversion, _ in self.lines)
@@ -86,12 +95,18 @@ def cell_of(row: Row, result: AuditResult) -> PageCell:
         result: The run.
     """
     mended, step = is_mended(row), result.is_on_the_way(row)
+    found, told = row.localized.result, "unknown" if step else state_of_row(row)
+    said = (
+        (row.reason.partition(";")[0], "") if row.problem is None else (row.problem.message, row.problem.explanation)
+    )
     word = _REPAIRED if mended else _STEP if step else word_of(row, row.verdict)
     return PageCell(
         anchor=section_of(row, result) if is_target(row) else "",
-        state="unknown" if step else state_of_row(row),
+        state=told,
         word=word,
         facts=_facts(row, mended=mended),
+        layers=() if found is None else tuple(dict.fromkeys(fault.places[0] for fault in found.faults)),
+        why="" if told == "right" or not is_target(row) else shortened(" ".join(filter(None, said)), _WHY),
     )
 
 

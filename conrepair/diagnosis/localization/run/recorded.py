@@ -219,9 +219,11 @@ class RecordedSide:
         for name in names:
             arithmetic = arithmetic_of(name)
             for tensor, array in Isolation(Simulated(self._network, arithmetic), pairs, wanted).attempt(*given):
-                recorded, sums = self._told_at(tensor, array), any(n.op in PRODUCTS for n in self._between[tensor])
-                least = arithmetic.least * (1.0 if self._hidden is None or sums else numbers.OF_FUNCTIONS)
-                fits[tensor][name] = fit(name, computed[tensor], recorded, array, least)
+                recorded, known = self._told_at(tensor, array), len(names) == 1 and self._hidden is not None
+                item = fit(name, computed[tensor], recorded, array, arithmetic.least)
+                sums = any(node.op in PRODUCTS for node in self._between[tensor])
+                allowed = max(arithmetic.unit, item.expected) * (1.0 if sums else numbers.OF_FUNCTIONS)
+                fits[tensor][name] = replace(item, explains=item.explains or (known and item.error <= allowed))
         return {tensor: told_apart(found) for tensor, found in fits.items()}
 
     def _longer(self, name: str, cut: str) -> Fit | None:
@@ -262,18 +264,19 @@ class RecordedSide:
         layers = tuple(dict.fromkeys(node.layer for node in reversed(nodes)))
         whose = "recorded" if self._hidden is None else "backend's"
         words = f"computed from the {whose} tensors in front of it, this tensor differs from the {whose} one"
+        more: tuple[str, ...] = ()
         joined = [f"`{name}`" for node in nodes for name in node.outputs if name in (self._hidden or ())]
         if joined:
-            words += (
-                f". The backend computes these {len(nodes)} operators as one: with {', '.join(joined[:_NAMED])} as "
-                "an output of the file, the error is gone"
+            more = (
+                f"the backend computes these {len(nodes)} operators as one: with {', '.join(joined[:_NAMED])} as an "
+                "output of the file, the error is gone",
             )
         elif self._hidden is None and (wanted := self._inner(nodes, pair.target)):
             words += f". The fault is in one of {len(nodes)} operators: record {wanted} too, to find which"
         kind = Kind.PARAMETERS if len(nodes) == 1 and nodes[0].parameters else Kind.GRAPH
         kind, theirs = (kind, (pair.source,)) if self._hidden is None else (Kind.COMPILATION, layers)
         sides = self._ordered((pair.target, layers), (pair.source, theirs))
-        fault = LocatedFault.of_error(kind, *sides, (words,), item.introduced)
+        fault = LocatedFault.of_error(kind, *sides, (words, *more), item.introduced)
         return replace(fault, full_run_error=item.full, noise_floor=item.floor)
 
     def _inner(self, nodes: Sequence[Node], *ends: str) -> str:

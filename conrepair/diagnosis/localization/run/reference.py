@@ -100,7 +100,7 @@ class Reference:
         Args:
             tensor: Of the source; texts have no range: it's NaN.
             of_others: Whether as far as other samples' values are likely to lie: as far beyond the ends as these lie
-                beyond those of most samples. Nothing beyond an end that samples share: it's a limit, as 255 of pixels.
+                beyond those of most samples. No further where samples share an end: it's a limit, as 255 of pixels.
         """
         rows = []
         known = list(self.first.shapes())  # of other batches all of that is computed at once, as it'll be used

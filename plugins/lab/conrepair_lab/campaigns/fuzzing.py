@@ -35,8 +35,7 @@ from conrepair_lab.campaigns.rechecking import fuzz_job
 from conrepair_lab.campaigns.screening import Screening, suspicion_of
 from conrepair_lab.campaigns.screening import told as told_of_screening
 from conrepair_lab.cases.case import read
-from conrepair_lab.fuzz.apart import PROCESS
-from conrepair_lab.fuzz.finding import Finding, key_of
+from conrepair_lab.fuzz.finding import Finding
 from conrepair_lab.fuzz.known import Known
 from conrepair_lab.fuzz.looking import SUSPECT, UNJUDGED, Looked
 from conrepair_lab.fuzz.screen.screening import PAIRS, SINGLE

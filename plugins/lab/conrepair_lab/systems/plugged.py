@@ -14,6 +14,7 @@ from conrepair.ground.runtime.errors import ConfigError, ConversionError, UsageE
 from conrepair.verdicts.truth.widening import types_of
 from conrepair_lab.systems.system import Program, Setting, System, through_conrepair
 
+_USUAL = "usual"
 _JUDGED = "float32"  # the arithmetic whose rounding error is known here
 _RUN = """\
 with numpy.load("inputs.npz") as inputs:
@@ -39,7 +40,7 @@ class Plugged(System):
 
     def __init__(self, name: str, files: Mapping[str, str]) -> None:
         self._backend, self.name, self.lacks = backend(name), name, backend(name).lacks()
-        options = self._backend.settings()
+        options = {key or _USUAL: each for key, each in self._backend.settings.items()}
         self.settings = {
             key: Setting(name, each) for key, each in options.items() if self._backend.arithmetic(each) == _JUDGED
         }

@@ -19,15 +19,6 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     onnx.save(onnx.parser.parse_model(text), "net.onnx")
 
 
-def test_a_backend_that_does_not_take_a_file_is_no_reason_to_run_another(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("net.keras").write_bytes(b"PK\x03\x04")
-    assert main(["execute", "net.keras", "--backend", "onnxruntime", "-q"]) == 2
-    assert capsys.readouterr().err.splitlines()[0] == (
-        "conrepair: net.keras can't be run on onnxruntime: ONNX Runtime doesn't run keras models. Convert it first: "
-        "`conrepair convert net.keras --to onnx -o net.onnx`."
-    )
-
-
 def test_it_names_the_library_that_it_compares_with(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["execute", "net.onnx", "--backend", "onnxruntime", "-q"]) == 0
     told = capsys.readouterr().out

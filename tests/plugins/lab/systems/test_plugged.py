@@ -54,6 +54,7 @@ class Evaluated(Runnable):
 
 class Mine(Backend):
     packages: Mapping[str, str] = {"onnx": "onnx"}
+    settings: Mapping[str, Mapping[str, Any]] = {"plain": {}, "fast": {"factor": 0.5}}
 
     def check(self, options: Mapping[str, Any]) -> None:
         if unknown := set(options) - {"factor", "threads"}:
@@ -73,9 +74,6 @@ class Mine(Backend):
 
 
 class Fast(Mine):
-    def settings(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"plain": {}, "fast": {"factor": 0.5}}
-
     def program(self, options: Mapping[str, Any]) -> str:
         return PROGRAM.format(factor=options.get("factor", 1))
 
@@ -142,7 +140,7 @@ def test_what_is_narrowed_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_settings_are_found_by_name() -> None:
-    assert {"mine-default", "my-fast-plain", "my-fast-fast"} <= {*names()}
+    assert {"mine-usual", "my-fast-plain", "my-fast-fast"} <= {*names()}
     assert (entry("my-fast").setting, entry("my-fast").plain.name) == ("fast", "my-fast-plain")
     assert entry("mine").runs.threads(entry("mine").chosen)
 
@@ -153,7 +151,7 @@ def test_settings_are_found_by_name() -> None:
         ("half", "half computes in float16, and rounding error is judged of float32"),
         ("absent", "what runs absent isn't installed: pip install mine"),
         ("my-fast-slow", "there is no system called 'my-fast-slow'"),
-        ("mine-default@1.0", "can't be run in other releases"),
+        ("mine-usual@1.0", "can't be run in other releases"),
         ("onnxruntime", "there is no system called 'onnxruntime'"),
     ],
 )
@@ -185,7 +183,7 @@ def test_a_program_does_the_same_without_conrepair(tmp_path: Path) -> None:
 
 
 def test_where_a_plugin_has_no_program_conrepair_runs_it() -> None:
-    assert "entry('mine-default')" in entry("mine").runs.program(entry("mine").chosen).text
+    assert "entry('mine-usual')" in entry("mine").runs.program(entry("mine").chosen).text
     assert entry("mine").runs.distribution(entry("mine").chosen) == ""
 
 
