@@ -90,3 +90,21 @@ def test_weights_beside_the_graph_belong_to_it(net: Path) -> None:
 def test_an_audit_converts_to_it(net: Path) -> None:
     made = conrepair.convert(net, to="openvino", output=net.with_name("made.xml"))
     assert made.verdict == "equivalent"
+
+
+def test_a_layer_that_it_computes_wrongly_is_named(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]> net (float[n, 2, 9, 9] x) => (float[n, 2, 4, 4] y)
+    <float[4] sizes = {1.0, 1.0, 0.5, 0.5}>
+    { e = Sigmoid (x) z = Resize <mode = "linear", antialias = 1> (e, , sizes) y = Tanh (z) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
+    if conrepair.execute(tmp_path / "net.onnx", backend="openvino").verdict == "equivalent":
+        pytest.skip("this OpenVINO smooths as it shrinks")
+    found = conrepair.localize(tmp_path / "net.onnx", tmp_path / "net.onnx", backend="openvino")
+    (fault,) = found.faults
+    assert (fault.kind, fault.source_tensor) == ("compilation", "z")
+
+
+def test_layers_that_it_computes_rightly_are_not_at_fault(net: Path) -> None:
+    assert conrepair.localize(net, net, backend="openvino").verdict == "equivalent"
+    narrow = conrepair.localize(net, net, backend="openvino", options={"precision": "bf16"})
+    assert (narrow.verdict, narrow.faults) == ("noise", ())

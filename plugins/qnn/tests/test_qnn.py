@@ -58,3 +58,22 @@ def test_a_wrong_file_of_an_audit(tmp_path: Path) -> None:
 def test_an_option_that_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(conrepair.ConrepairError, match="qnn has no option 'fp61'; it has: fallback, fp16, soc_model"):
         conrepair.execute(_net(tmp_path / "net.onnx"), backend="qnn", options={"fp61": True})
+
+
+def test_a_layer_that_it_computes_wrongly_is_named_within_half_precision(tmp_path: Path) -> None:
+    numbers = ", ".join(f"{(place * 7919 % 23 - 11) / 12:.4f}" for place in range(192))
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> net (float[n, 12] x) => (float[n, 16] y)
+    <float[12, 16] w = {{{numbers}}}, float k = {{9.0}}, int32 four = {{4}}>
+    {{ a = MatMul (x, w) m = Mul (a, k) i = Cast <to = 6> (m) q = Div (i, four) c = Cast <to = 1> (q) y = Softmax (c) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
+    if conrepair.execute(tmp_path / "net.onnx", backend="qnn").verdict == "noise":
+        pytest.skip("this QNN divides whole numbers as ONNX does")
+    found = conrepair.localize(tmp_path / "net.onnx", tmp_path / "net.onnx", backend="qnn")
+    assert [fault.source_tensor for fault in found.faults] == ["q"]
+
+
+@pytest.mark.parametrize(("fp16", "verdict"), [(True, "noise"), (False, "equivalent")])
+def test_layers_that_it_computes_rightly_are_not_at_fault(tmp_path: Path, *, fp16: bool, verdict: str) -> None:
+    net = _net(tmp_path / "net.onnx")
+    found = conrepair.localize(net, net, backend="qnn", options={"fp16": fp16})
+    assert (found.verdict, found.faults) == (verdict, ())

@@ -12,6 +12,7 @@ import pytest
 
 from conrepair.application.config.load import parse_config, read_json
 from conrepair.application.config.model import AuditConfig
+from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.ground.runtime.errors import ConfigError, ExitCode
 
 MODEL = {"name": "net", "path": "net.onnx"}
@@ -436,3 +437,11 @@ def test_of_many_mistakes_the_first_are_named() -> None:
     with pytest.raises(ConfigError, match="and 900 more") as raised:
         parse_config({"models": models}, "config.json")
     assert len(str(raised.value).splitlines()) == 102
+
+
+def test_all_backends_are_those_that_are_known_with_optimizations_and_without() -> None:
+    backends = parse_config(with_audit(backends="all"), "my.json").backends
+    labels = [item.label for item in backends]
+    assert {item.name for item in backends} == set(BACKENDS)
+    assert {"libraries", "onnxruntime", "onnxruntime-disabled", "tvm-O0", "tvm-O3"} <= set(labels)
+    assert len(labels) == len(set(labels))

@@ -169,11 +169,12 @@ def _plan_executions(state: RunState, subject: Subject) -> list[Execution]:
         item = Execution(subject.name, reference, "", config, kind, subject.source, subject.problem)
         item.made, item.converted = subject.name, subject.converted
         result.append(item)
-    for config in subject.backends if subject.source is not None else ():
-        if config.converts and (why := refusal(config, subject.source.model)):
+    for config in subject.backends:
+        source = subject.source
+        if source is not None and config.converts and (why := refusal(config, source.model)):
             code = ExitCode.EQUIVALENT if config.optional else ExitCode.MODEL_LOAD
             problem = Problem(message=why, kind=NOT_TAKEN, exit_code=code)
-            result.append(Execution(subject.name, reference, "", config, kind, subject.source, problem))
+            result.append(Execution(subject.name, reference, "", config, kind, source, problem))
     for wanted, error in state.impossible[subject.name].items():
         first = subject.backends[0]
         result.append(Execution(subject.name, reference, wanted, first, "target", None, Problem.of(error)))

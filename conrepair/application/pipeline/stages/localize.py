@@ -263,7 +263,7 @@ def localization_task(
     target, reference = state.subject(item.model), state.subject(item.reference)
     more: dict[str, Any] = {}
     if item.watched:
-        latent, static, loaded = False, False, (_compiled(state, item),)
+        latent, static, loaded = False, False, (_compiled(state, item),) * 2
         one, place = fed_model(state, target, loaded[0], photos=count), backend(item.on.name)
         two = dataclasses.replace(one, on=RunBy(item.on.name, backend_options(item.on)))
         device = place.reach(item.on.options)

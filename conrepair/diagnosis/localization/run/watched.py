@@ -54,8 +54,8 @@ def watched(
     seen = backend(on.name).observed(subject.model, on.options)
     if seen is not None:
         named = {tensor: name for name, tensor in opened.input_tensors.items()}
-        found = [seen({named[tensor]: array for tensor, array in feeds.items()}) for feeds in batches]
-        return [_with_samples(arrays, batch) for arrays, batch in zip(found, batches, strict=True)], ()
+        told = (seen({named[tensor]: array for tensor, array in feeds.items()}) for feeds in batches)
+        return [_with_samples(arrays, batch) for arrays, batch in zip(told, batches, strict=True)], ()
     marking = _Marking(subject, network, folder, batches[0])
     marks = marking.marks()
     run = marking.loaded(marks)

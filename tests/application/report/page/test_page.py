@@ -25,7 +25,8 @@ from conrepair.application.report.page.rendering import coded
 from conrepair.application.report.result import Problem, Row
 from conrepair.application.report.results import Localized
 from conrepair.application.report.saved import read_result
-from conrepair.ground.runtime.processes.workers import NO_DEVICE
+from conrepair.ground.runtime.errors import ExitCode
+from conrepair.ground.runtime.processes.workers import NO_DEVICE, NO_LIBRARY
 from conrepair.ground.runtime.words import percent
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -224,6 +225,25 @@ def test_an_audit_has_a_matrix_that_leads_to_its_rows(tmp_path: Path) -> None:
     assert {"#row-1", "#row-2", "#row-3", "#row-4"} <= set(links)
     assert "a > b" in told
     assert "no device" in told
+
+
+def test_a_matrix_of_one_model_says_why_of_each_backend(tmp_path: Path) -> None:
+    run = localizations.run_of(localizations.made(3, {1: 0.5}), localizations.about(), tmp_path)
+    (row,) = run.rows
+    gone = Problem(message="qnn isn't installed here: pip install it", kind=NO_LIBRARY, exit_code=ExitCode.EQUIVALENT)
+    rows = [
+        Row(model="net", conversion="", backend="libraries", kind="reference"),
+        dataclasses.replace(row, model="net", verdict=Verdict.FAULTY, reason="off by 1; and more", backend="fast"),
+        Row(model="net", conversion="", backend="slow", kind="reference", verdict=Verdict.NOISE, reference="net"),
+        Row(model="net", conversion="", backend="qnn", kind="reference", problem=gone, reason=gone.message),
+    ]
+    result = dataclasses.replace(run, kind="audit", rows=tuple(rows))
+    told = " ".join(" ".join(_Page(page_html(result)).text).split())
+    assert f"fast faulty Faulty layer : {row.localized.result.faults[0].places[0]} off by 1" in told.replace(
+        " :", " :"
+    )
+    assert "qnn not installed qnn isn't installed here: pip install it" in told
+    assert result.exit_code_of(rows[-1]) == 0
 
 
 def test_an_audit_says_of_a_fault_what_localize_prints(tmp_path: Path) -> None:
