@@ -64,7 +64,8 @@ def test_a_layer_that_it_computes_wrongly_is_named_within_half_precision(tmp_pat
     numbers = ", ".join(f"{(place * 7919 % 23 - 11) / 12:.4f}" for place in range(192))
     text = f"""<ir_version: 8, opset_import: ["" : 17]> net (float[n, 12] x) => (float[n, 16] y)
     <float[12, 16] w = {{{numbers}}}, float k = {{9.0}}, int32 four = {{4}}>
-    {{ a = MatMul (x, w) m = Mul (a, k) i = Cast <to = 6> (m) q = Div (i, four) c = Cast <to = 1> (q) y = Softmax (c) }}"""
+    {{ a = MatMul (x, w) m = Mul (a, k) i = Cast <to = 6> (m) q = Div (i, four)
+    c = Cast <to = 1> (q) y = Softmax (c) }}"""
     onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
     if conrepair.execute(tmp_path / "net.onnx", backend="qnn").verdict == "noise":
         pytest.skip("this QNN divides whole numbers as ONNX does")
