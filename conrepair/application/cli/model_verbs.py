@@ -194,15 +194,18 @@ def inspect(parser: Parser) -> None:
         ("conrepair inputs model.onnx -o inputs.npz", "write the inputs; then run the model there"),
         ("conrepair inputs model.onnx -o inputs.npz --samples 8 --seed 1", "8 samples, and another seed"),
         ("conrepair inputs model.onnx -o inputs.npz --data photos/ --recipe torchvision", "photos, preprocessed"),
+        ("conrepair inputs model.tflite -o phone.npz --data inputs.npz", "the same for the converted file"),
     ],
 )
 def inputs(parser: Parser) -> None:
     """Write test inputs to a file, to run a model elsewhere.
 
     For a model that runs on a phone, in a browser or in another runtime. 1. Write test inputs, as `compare` would
-    draw them (or your data, preprocessed). 2. Run the model there, and save its outputs by name as outputs.npz, first
-    axis samples. 3. `conrepair compare MODEL outputs.npz --data inputs.npz`. If outputs.npz also holds tensors
-    between the layers, under the names of the original, `localize` names the layers that differ.
+    draw them (or your data, preprocessed), in the type that the model takes: quantized, where that's integers. 2. Run
+    the model there, and save its outputs by name as outputs.npz, first axis samples. 3. `conrepair compare MODEL
+    outputs.npz --data inputs.npz`. For an original and what was converted of it: write the original's inputs, of
+    these (--data) the converted file's, and compare the original with outputs.npz on the first. If outputs.npz also
+    holds tensors between the layers, under the names of the original, `localize` names the layers that differ.
     """
     add_model(parser)
     add_options(parser, Inputs, required={"output"})

@@ -28,7 +28,9 @@ from conrepair.formats.models.detect import detect_framework
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import Feeds, open_feeds
-from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.ground.data.fitted_grid import grid_in_words
+from conrepair.ground.data.stored_values import quantized
+from conrepair.ground.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.ground.intake.data import data_file
 from conrepair.ground.intake.models import model_file
 from conrepair.ground.runtime.errors import ConfigError, ConrepairError, UsageError
@@ -149,8 +151,15 @@ def model_inputs(request: Request, session: Session) -> tuple[Feeds, list[str]]:
         for error in state.photos.wait().values():
             raise error
         data, recipe = state.data_for(own, own.source)
-        reader = open_feeds(data, own.inputs(own.source), recipe)
-        return reader.read(0, reader.count), state.notes
+        inputs = own.inputs(own.source)
+        reader = open_feeds(data, inputs, recipe)
+        arrays = reader.read(0, reader.count)
+        for spec in inputs:
+            if spec.quantization is not None and arrays[spec.name].dtype.kind == "f":
+                arrays[spec.name] = quantized(arrays[spec.name], spec.quantization, numpy_dtype(spec.dtype))
+                words = f"{spec.dtype}, as the model takes it, quantized by {grid_in_words(spec.quantization)}"
+                state.notes.append(f"{spec.name} is {words}")
+        return arrays, [*state.notes, *reader.matching.guesses]
 
 
 def _options(given: Mapping[str, Mapping[str, Any]] | Sequence[str], route: Route) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +35,10 @@ from conrepair.formats.models.formats import RECORDED
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.registry import framework
 from conrepair.ground.data.declared_sizes import sizes_wanted
-from conrepair.ground.data.feeds import batches, open_feeds
-from conrepair.ground.data.recorded import read_recorded
+from conrepair.ground.data.feeds import Feeds, batches, open_feeds
+from conrepair.ground.data.fitted_grid import fitted_grid
+from conrepair.ground.data.recorded import outputs_among, read_recorded
+from conrepair.ground.data.stored_values import real_values
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.graph.kinds import OF_INPUTS
 from conrepair.ground.graph.layer_graph import Array
@@ -45,6 +47,8 @@ from conrepair.ground.runtime.errors import DataError, ModelLoadError, UsageErro
 from conrepair.ground.runtime.processes.memory import large_blocks_returned
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging.arithmetic import FLOAT32
+
+_EIGHT_BITS = "int8"  # the arithmetic of a device that gives integers
 
 
 @large_blocks_returned()
@@ -139,6 +143,7 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     opened = open_model(fed.model, concrete(fed, size), folder / "onnx")
     network, work = opened.network, folder / "activations"
     names, feeds = list(network.output_names), list(batches_of(fed, opened, size, samples))
+    reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))
     hidden: Sequence[str] | None = None
     if other.on is not None:
         rows, hidden = watched(other, opened, feeds, folder / "watched")
@@ -148,16 +153,33 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
         places += places[-1:] * (-samples % size)  # the last batch is filled up with the last sample
         if ran and not arrays.keys() & names:  # outputs come first, in order
             arrays = dict(zip([*names, *list(arrays)[len(names) :]], arrays.values(), strict=True))
-        parts = (places[start : start + size] for start in range(0, samples, size))
-        rows = [{name: array[part] for name, array in arrays.items()} for part in parts]
+        if not (ran or is_right) and (reals := _real_outputs(reference, feeds[0], arrays, places[:size])):
+            arrays |= reals
+            tolerance = dataclasses.replace(options.tolerance, arithmetic=options.tolerance.arithmetic or _EIGHT_BITS)
+            options = dataclasses.replace(options, tolerance=tolerance)
+        starts = (places[start : start + size] for start in range(0, samples, size))
+        rows = [{name: array[part] for name, array in arrays.items()} for part in starts]
     recorded = RecordedNetwork(rows[0], names, size)
-    reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))
     side = RecordedSide(reference, recorded, work, options, is_right=is_right, hidden=hidden)
     found = side.localize(zip(feeds, rows, strict=True))
     notes = tuple(filter(None, (*found.notes, opened.note)))
     return dataclasses.replace(
         found, notes=notes, samples=samples, graphs={fed.looked_into: graph_record(network.graph)}
     )
+
+
+def _real_outputs(
+    reference: Reference, feeds: Feeds, arrays: Mapping[str, Array], places: Sequence[int]
+) -> dict[str, Array]:
+    """Recorded integers as the real numbers that they stand for beside the original's, for its first batch."""
+    ends, found = reference.network.output_names, dict[str, Array]()
+    own = reference.batch(0, feeds)
+    own.compute(list(ends.values()))
+    for output, name in outputs_among(arrays, list(ends)).items():
+        grid = fitted_grid(own[ends[output]], arrays[name][places]) if output in ends else None
+        if grid is not None:
+            found[name] = real_values(arrays[name], grid)
+    return found
 
 
 def _is_seen(subject: FedModel) -> bool:

@@ -15,6 +15,8 @@ from localized import WEIGHTS, Variant, pictures
 
 import conrepair
 from conrepair.application.cli import main
+from conrepair.ground.data.stored_values import quantized
+from conrepair.ground.data.tensor_spec import Quantization
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 IMAGES = pictures()
@@ -178,3 +180,52 @@ def test_a_fixed_batch_of_more_samples_than_are_looked_at(size: int) -> None:
     recorded = {"y": np.maximum(x, 0), "z": -np.maximum(x, 0), "x": x}
     found = conrepair.localize("fixed.onnx", recorded, data={"x": x}, in_process=True)
     assert found.verdict == "equivalent", found.reason
+
+
+def _scores(*, probabilities: bool) -> tuple[str, npt.NDArray[Any]]:
+    """A network of ten scores, its outputs for `in.npz`, which is written."""
+    weights = np.random.default_rng(0).normal(size=(6, 10)).astype(np.float32)
+    ending = "y = Softmax <axis = -1> (scores)" if probabilities else "y = Identity (scores)"
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (float[batch, 6] x) => (float[batch, 10] y)'
+    model = onnx.parser.parse_model(f"{head} {{ scores = MatMul (x, weights) {ending} }}")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "weights"))
+    onnx.save(model, "scores.onnx")
+    x = np.random.default_rng(1).normal(size=(32, 6)).astype(np.float32)
+    np.savez("in.npz", x=x)
+    return "scores.onnx", onnxruntime.InferenceSession("scores.onnx").run(None, {"x": x})[0]
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "dtype", "grid", "words"),
+    [
+        (True, "uint8", Quantization(1 / 256, 0), "scale 1/256 and zero point 0"),
+        (True, "int8", Quantization(1 / 256, -128), "scale 1/256 and zero point -128"),
+        (False, "int8", Quantization(0.07, 4), "and zero point 4"),
+    ],
+)
+def test_integers_are_taken_for_quantized_numbers(
+    probabilities: bool, dtype: str, grid: Quantization, words: str
+) -> None:
+    """As a phone gives them: the difference is that of a quantized model, and a fault is still one."""
+    model, right = _scores(probabilities=probabilities)
+    stored = quantized(right, grid, np.dtype(dtype))
+    found = conrepair.compare(model, {"y": stored}, data="in.npz", in_process=True)
+    assert found.verdict == "quantized", found.reason
+    (note,) = (note for note in found.run.notes if "integers" in note)
+    assert f"the integers ({dtype}) of y are taken for quantized numbers of" in note
+    assert words in note
+    assert found.run.rows[-1].ran.intent.quantized
+    found = conrepair.compare(model, {"y": np.roll(stored, 1, axis=1)}, data="in.npz", in_process=True)
+    assert found.verdict == "faulty"
+    assert found.run.rows[-1].comparison.worst.error.relative_l2 < 200
+    looked = conrepair.localize(model, {"y": stored}, data="in.npz", in_process=True)
+    assert (looked.verdict, looked.faults) == ("quantized", ())
+    assert "bfloat16" not in looked.reason
+
+
+def test_integers_that_fit_no_scale_stay_what_they_are_and_that_is_said() -> None:
+    model, right = _scores(probabilities=False)
+    stored = np.random.default_rng(2).integers(-128, 127, right.shape, np.int8)
+    found = conrepair.compare(model, {"y": stored}, data="in.npz", in_process=True)
+    assert found.verdict == "faulty"
+    assert any("scale and zero point aren't known: save (output - zero_point) * scale" in n for n in found.run.notes)

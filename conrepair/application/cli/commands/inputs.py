@@ -7,6 +7,7 @@ from pathlib import Path
 
 from conrepair.application.cli.next_step import command, tell_next
 from conrepair.application.engine.session import Session
+from conrepair.application.pipeline.datasets import is_array_file
 from conrepair.application.pipeline.single import inputs_file, model_inputs, request_of
 from conrepair.application.verbs.options import Inputs
 from conrepair.ground.intake.data import write_arrays
@@ -37,5 +38,9 @@ def inputs(options: argparse.Namespace) -> int:
         say(f"{name}: {array.dtype}{list(array.shape)}, first axis samples")
     say(f"written: {path}")
     compared = command("compare", options.model, "outputs.npz", "--data", path)
-    tell_next(f"run the model elsewhere on these inputs, save its outputs by name (np.savez), then {compared}")
+    steps = f"run the model elsewhere on these inputs, save its outputs by name (np.savez), then {compared}"
+    if verb.data is not None and is_array_file(verb.data):
+        original = command("compare", "ORIGINAL", "outputs.npz", "--data", verb.data)
+        steps += f"; {original} compares them with another model's (ORIGINAL), for which the data is"
+    tell_next(steps)
     return int(ExitCode.EQUIVALENT)

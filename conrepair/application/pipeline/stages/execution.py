@@ -12,6 +12,7 @@ from conrepair.application.pipeline.evaluation import Execution, references, run
 from conrepair.application.pipeline.plan import Conversion, backend_options
 from conrepair.application.pipeline.settings import AS_IT_IS, BackendChoice
 from conrepair.application.pipeline.stages.compilation import backends_of, compile_task, refusal
+from conrepair.application.pipeline.stages.recorded_integers import read_integers
 from conrepair.application.pipeline.stages.state import RunState, problem_of
 from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import NOT_TAKEN, Build, Problem
@@ -71,6 +72,7 @@ def run_executions(state: RunState, wanted: Sequence[Planned]) -> list[Execution
             item.problem = Problem.of(unreadable[dataset.sha256])
     for place, numbers in refused.items():
         executed[place].refused = _refused(state, executed[place], numbers, executed)
+    read_integers(state, executed)
     tell_files(state, executed)
     return executed
 

@@ -121,6 +121,9 @@ class RecordedSide:
         if compared.open and not self._is_right:
             answers.measure_rounding()
             compared = answers.compared()
+        ends_alone = len(self._cuts) <= len(self._recorded.output_names)
+        if self._options.quantized and compared.verdict.is_right and ends_alone:  # a budget of outputs is for these
+            judged = [replace(item, guilty=False) for item in judged]
         return self._concluded(judged, compared, compared.arithmetic or answers.computes_in)
 
     def _ordered(self, ours: _Kept, theirs: _Kept) -> tuple[_Kept, _Kept]:
@@ -245,7 +248,7 @@ class RecordedSide:
             self._network, self._known, judged, faults, compared, self._options, self._known | paired
         )
         other, reason = "" if arithmetic == FLOAT32.name else arithmetic, found.reason
-        if other and found.faults:
+        if other and found.faults and len(faults) < len(judged):
             reason += f"; all other differences are as if the device computed in {arithmetic_of(other).words}"
         unseen = () if found.coverage is None else found.coverage.unseen
         ours, theirs = self._ordered(unseen, unread)
