@@ -121,14 +121,18 @@ def class_names(given: str | Path | Sequence[str] | None, base: Path = Path()) -
     return ClassNames(tuple(given), "the option classes")
 
 
+def _taken(count: int, total: int) -> str:
+    return f"{count} of {total:,}, spread over the folder" if count < total else str(count)
+
+
 def _photos(about: str, found: PhotoSet) -> Dataset:
     digest, photos = hashlib.sha256(), found.photos
     for photo in photos:
         digest.update(sha256_of(photo.path).encode())
-    labelled = sum(photo.label is not None for photo in photos)
+    labels = f"{sum(photo.label is not None for photo in photos)} labelled", found.hint
     return Dataset(
         kind="photos",
-        about=f"{about} ({len(photos)}, {labelled} labelled{f'; {found.hint}' if found.hint else ''})",
+        about=f"{about} ({_taken(len(photos), found.total)}, {'; '.join(filter(None, labels))})",
         classes=found.classes or (),
         notes=(f"classes: {found.numbering}",) if found.numbering else (),
         sha256=digest.hexdigest(),
@@ -148,10 +152,11 @@ def tensor_file(path: Path, limit: int | None = None) -> Dataset:
     Raises:
         DataError: if it's missing, empty or damaged.
     """
-    count = min(sample_count(path), limit or MOST_SAMPLES)
+    there = sample_count(path)
+    count = min(there, limit or MOST_SAMPLES)
     return Dataset(
         kind="tensors",
-        about=f"tensors of {path.name} ({count})",
+        about=f"tensors of {path.name} ({count if count == there else f'the first {count} of {there:,}'})",
         sha256=sha256_of(path),
         names=_numbered(count),
         labels=(None,) * count,

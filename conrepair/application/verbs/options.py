@@ -347,9 +347,9 @@ class Placed(Options):
 class Localize(Placed, Layers):
     """Of `localize`."""
 
-    of_data: ClassVar[int | None] = 32
+    of_data: ClassVar[int | None] = 256
 
-    samples: int | None = samples(32, ", fewer for models above 500 MB")
+    samples: int | None = samples(32, ", fewer for models above 500 MB, and up to 256 of the data")
     between: Sequence[Any] = option(
         "Models on the way from the original to the converted model, in order: tells which step brought a fault in.",
         Value(arguments.MODELS, metavar="FILE", many=True),

@@ -39,8 +39,8 @@ def inputs(options: argparse.Namespace) -> int:
     say(f"written: {path}")
     compared = command("compare", options.model, "outputs.npz", "--data", path)
     steps = f"run the model elsewhere on these inputs, save its outputs by name (np.savez), then {compared}"
-    if verb.data is not None and is_array_file(verb.data):
-        original = command("compare", "ORIGINAL", "outputs.npz", "--data", verb.data)
+    if request.data is not None and is_array_file(request.data):
+        original = command("compare", "ORIGINAL", "outputs.npz", "--data", request.data)
         steps += f"; {original} compares them with another model's (ORIGINAL), for which the data is"
     tell_next(steps)
     return int(ExitCode.EQUIVALENT)

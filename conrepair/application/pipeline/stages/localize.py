@@ -13,6 +13,7 @@ from conrepair.application.pipeline.plan import backend_options
 from conrepair.application.pipeline.settings import LIBRARIES
 from conrepair.application.pipeline.stages.localizing import (
     fed_model,
+    first_samples,
     is_proven,
     options_of,
     outcome,
@@ -180,7 +181,8 @@ def _worst_samples(state: RunState, row: Row, item: Execution) -> tuple[int, ...
         return ()
     worst = sorted(row.inputs, key=lambda one: -one.relative_l2)[:_WORST]
     samples = tuple(one.index for one in worst if one.relative_l2 > 0)
-    return samples if any(place >= state.settings.layers.samples for place in samples) else ()
+    looked = first_samples(state, state.subject(item.model)) or range(state.settings.layers.samples)
+    return samples if any(place not in looked for place in samples) else ()
 
 
 def _steps(row: Row) -> int:
@@ -262,6 +264,7 @@ def localization_task(
     count = state.settings.layers.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
     more: dict[str, Any] = {}
+    others = bool(first)
     if item.watched:
         latent, static, loaded = False, False, (_compiled(state, item),) * 2
         one, place = fed_model(state, target, loaded[0], photos=count), backend(item.on.name)
@@ -269,11 +272,12 @@ def localization_task(
         device = place.reach(item.on.options)
         more = {"alone": device != CONFINED, "device": device, "environment": place.environment(item.on.options)}
     elif item.build is None:
+        first = first or first_samples(state, target)
         loaded = reference.loaded, item.loaded
         one = fed_model(state, reference, reference.loaded, photos=count, first=first)
         two = fed_model(state, target, item.loaded, photos=count, first=first)
     else:
-        first, latent, static = (), False, False
+        latent, static = False, False
         loaded = item.loaded, _compiled(state, item)
         inputs = tuple(typed(TensorSpec, spec) for spec in item.build.record["inputs"])
         build = HashedPath(str(item.build.folder), item.build_sha256)
@@ -288,6 +292,6 @@ def localization_task(
     counts, by_files = options.latent_counts or latent, options.static or static
     options = dataclasses.replace(options, latent_counts=counts, static=by_files)
     payload = {"source": one, "target": two, "options": options}
-    what = " by the files" if static else " of other samples" if first else " with latent faults" if latent else ""
+    what = " by the files" if static else " of other samples" if others else " with latent faults" if latent else ""
     more["parts"] = lambda value: typed(Localization, value).seconds
     return state.task(f"{item.looked_at}, localization{what}", "localize", payload, *loaded, **more)

@@ -16,6 +16,7 @@ from conrepair.diagnosis.localization.result import Localization, attribute_step
 from conrepair.diagnosis.localization.run.fed_model import FedModel
 from conrepair.formats.models.model import LoadedModel
 from conrepair.ground.data.feeds import sample_order
+from conrepair.ground.data.spread import spread_places
 from conrepair.ground.data.synthetic import SyntheticRange
 from conrepair.ground.data.tensor_spec import TensorSpec
 from conrepair.ground.runtime.errors import ExitCode
@@ -156,6 +157,18 @@ def fed_model(
         tuple(HashedPath(str(path), sha256_of(path)) for path in chosen),
         build,
     )
+
+
+def first_samples(state: RunState, subject: Subject) -> tuple[int, ...]:
+    """The samples that a model's layers are compared on: spread over data, which may have classes one by one.
+
+    Returns:
+        None where it's the first ones: all there are, drawn ones, or steps of a state.
+    """
+    dataset, few = subject.dataset, state.settings.layers.samples
+    if dataset is None or subject.drawn or dataset.count <= few or state.steps_of(subject) > 1:
+        return ()
+    return spread_places(dataset.count, few)
 
 
 def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange | None) -> Options:
@@ -315,7 +328,7 @@ def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> 
         reason = f"no single step makes the outputs differ ({words})"
     else:
         reason = (
-            f"no layer is faulty on the first {result.samples} samples ({result.reason}), but on all: {row.reason}. "
+            f"no layer is faulty on {result.samples} of the samples ({result.reason}), but on all: {row.reason}. "
             "Try other inputs (--seed) or your own (--data)"
         )
     return dataclasses.replace(result, verdict=Verdict.UNDECIDED, reason=reason)

@@ -16,6 +16,7 @@ from conrepair.application.pipeline.stages.compilation import prepare
 from conrepair.application.pipeline.stages.conversion_repair import RouteTrial, try_route
 from conrepair.application.pipeline.stages.execution import Planned, run_executions
 from conrepair.application.pipeline.stages.localize import localization_task, localized, model_of
+from conrepair.application.pipeline.stages.localizing import first_samples
 from conrepair.application.pipeline.stages.preparation import source_task
 from conrepair.application.pipeline.stages.state import RunState, problem_of
 from conrepair.application.pipeline.subject import Subject
@@ -270,6 +271,8 @@ def _repair_task(state: RunState, executed: Sequence[Execution], item: Execution
     count = state.settings.layers.samples + wanted.unseen
     found = row.localized.result
     first = () if found is None else found.first
+    if not first and item.build is None:
+        first = first_samples(state, state.subject(item.model))
     latent = found is not None and found.options.latent_counts
     task = localization_task(state, item, photos=count, first=first, latent=latent)
     dataset = state.subject(item.model).dataset

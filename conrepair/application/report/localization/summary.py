@@ -131,7 +131,7 @@ def _samples(result: Localization, whole: int) -> str:
     tensors = "The layers" if result.coverage is not None else counted(pairs, "tensor")
     told, enough = f"{tensors} were compared on", "which tell a fault from rounding"
     if whole > samples:
-        return f"{told} the first {samples} of {whole} samples, {enough}; the outputs on all {whole}."
+        return f"{told} {samples} of {whole} samples, {enough}; the outputs on all {whole}."
     told = f"{told} {counted(samples, 'sample')}"
     return f"{told}." if whole else f"{told}, {enough}, so no outputs of more were computed."
 

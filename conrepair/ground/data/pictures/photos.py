@@ -65,6 +65,7 @@ class PhotoSet:
             there are none.
         numbering: Which number stands for which class, and who says so, in words; "" for integers.
         hint: How labels could be had, in words, where there are none.
+        total: How many photos the folder has.
     """
 
     name: str
@@ -72,6 +73,7 @@ class PhotoSet:
     classes: tuple[str, ...] | None
     numbering: str = ""
     hint: str = ""
+    total: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +137,7 @@ def read_photo_folder(
     own = None if found.classes is None else tuple(map(in_utf8, found.classes))
     hint = "" if found.by_name or labels == "none" else _hint(names)
     name = in_utf8(real_path(folder).name) or str(folder)
-    return PhotoSet(name, tuple(photos), own, in_utf8(found.numbering), in_utf8(hint))
+    return PhotoSet(name, tuple(photos), own, in_utf8(found.numbering), in_utf8(hint), len(names))
 
 
 def _check_arguments(labels: LabelSource, limit: int | None) -> None:
