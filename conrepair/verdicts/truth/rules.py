@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from onnx.reference.op_run import RuntimeTypeError
 
 from conrepair.ground.metrics.ulps import grid_of
 from conrepair.ground.operators.all_operators import OPERATORS
@@ -95,7 +96,10 @@ class Call(Step):
         for index, (value, bound) in enumerate(zip(self.values, self.bounds, strict=True)):
             if isinstance(value, np.ndarray) and bound is not None and (value.dtype.kind == "f" or bound.any()):
                 given[index] = place(value, bound)
-        return dict(enumerate(self.run(*given)))
+        try:
+            return dict(enumerate(self.run(*given)))
+        except RuntimeTypeError:  # whole numbers beside whole ones alone
+            return dict(enumerate(self.run(*map(_typed_as, given, self.values))))
 
     def certain(self, *places: int) -> bool:
         """Whether these operands, or all, are known to the last bit."""
@@ -104,6 +108,17 @@ class Call(Step):
     def all(self, bound: float) -> Bounds:
         """One bound for everything."""
         return [full(output, bound) for output in self.outputs]
+
+
+def _typed_as(value: Any, original: Any) -> Any:
+    """Numbers of an operand's own type, where that's whole: the nearest that it holds."""
+    if not isinstance(original, np.ndarray) or original.dtype.kind not in "iu":
+        return value
+    ends = np.iinfo(original.dtype)
+    inside = (value > ends.min) & (value < ends.max)
+    return np.where(
+        inside, np.where(inside, value, 0).astype(original.dtype), np.where(value > 0, ends.max, ends.min)
+    )
 
 
 def lost(call: Call, found: Bounds) -> Bounds:

@@ -71,6 +71,14 @@ def test_a_result_is_open_where_onnx_leaves_it_open(text: str, feeds: dict[str, 
     assert np.isinf(_bound(text, feeds)[1]).tolist() == [bool(item) for item in expected]
 
 
+def test_what_is_open_may_be_anything_behind_operators_that_check_types() -> None:
+    text = "g (float[3] x) => (int64[3] y) <int64 b = {5}> { a = Cast <to = 7> (x) y = Max (a, b) }"
+    found, bound = _bound(text, {"x": np.float32([7, np.nan, -2])})
+    assert [found[0], found[2]] == [7, 5]
+    assert bound[[0, 2]].tolist() == [0, 0]
+    assert bound[1] > 1e18
+
+
 def test_fractions_are_made_whole_where_onnx_says_so() -> None:
     text = "g (float[5] i) => (float[5, 3] y) <int64 d = {3}, float[2] v = {2, 7}> { y = OneHot (i, d, v) }"
     found, bound = _bound(text, {"i": np.float32([0.5, 1.7, -0.5, -1.5, 3])})

@@ -43,8 +43,7 @@ class Timings:
         self.kinds: dict[str, _Kind] = {}
         self.recalled: Counter[str] = Counter()
         self._began = time.perf_counter() - _seconds_of_process()
-        self._first: float | None = None
-        self._last = self._began
+        self._jobs: list[tuple[float, float]] = []
 
     def add(self, kind: str, begun: float, worked: float, parts: Mapping[str, float]) -> None:
         """Add a job that has just ended.
@@ -56,10 +55,10 @@ class Timings:
             parts: Of these, by part of the work.
         """
         item = self.kinds.setdefault(kind, _Kind())
-        self._last = time.perf_counter()
-        self._first = begun if self._first is None else min(self._first, begun)
+        ended = time.perf_counter()
+        self._jobs.append((begun, ended))
         item.count += 1
-        item.waited += self._last - begun
+        item.waited += ended - begun
         item.worked += worked
         for name, seconds in parts.items():
             item.parts[name] = item.parts.get(name, 0.0) + seconds
@@ -68,15 +67,17 @@ class Timings:
         """As a table; jobs that ran side by side count each."""
         now = time.perf_counter()
         rows: list[tuple[str, float | None, float | None]] = []
-        if self._first is not None:
-            rows.append(("before the first job", self._first - self._began, None))
+        if self._jobs:
+            first, last = min(begun for begun, _ in self._jobs), max(ended for _, ended in self._jobs)
+            rows.append(("before the first job", first - self._began, None))
         for kind, item in self.kinds.items():
             rows.append((_counted(kind, item.count), item.waited, item.worked))
             rows += [(f"  {name}", seconds, None) for name, seconds in item.parts.items()]
-        if self._first is not None:
-            jobs = sum(item.waited for item in self.kinds.values())
-            between = self._last - self._first - jobs
-            rows += [("between jobs", max(between, 0.0), None), ("behind the last job", now - self._last, None)]
+        if self._jobs:
+            between, reached = 0.0, first
+            for begun, ended in sorted(self._jobs):  # some run side by side
+                between, reached = between + max(begun - reached, 0.0), max(reached, ended)
+            rows += [("between jobs", between, None), ("behind the last job", now - last, None)]
         rows += [(f"{_counted(kind, count)}, from the cache", None, None) for kind, count in self.recalled.items()]
         rows.append(("total", now - self._began, None))
         width = max(len(name) for name, _, _ in rows)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.metadata
+import io
 import json
+import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -47,6 +49,7 @@ _FIRST_SECONDS = 120.0
 
 _LONGEST = 1000
 _IMPORTING = 60.0  # seconds more for a program, which imports its libraries
+_AT_BYTES = 80
 _ODD = 2  # draws of odd numbers that a build is fed
 _THREADED = 10_000  # elements that libraries deal to threads
 _tried: set[str] = set()  # systems that this process has run
@@ -149,36 +152,39 @@ def fuzz_try(
         slower: Whether they're timed, too.
     """
     asked = entry_of(entry)
-    for place, where in enumerate(networks):
-        at = functools.partial(_say, folder / AT, place)
-        at()
-        more = 0.0 if asked.name in _tried else _FIRST_SECONDS
-        with bounded(seconds + more):
-            case, right = case_for(where, asked, varied)
-            threads = threaded(case, asked, varied)
-            others = _others(case, at) if special else ()
-            trial = tried(case, asked.runs, asked.chosen, folder, threads=threads, others=others)
-            at(judging=True)
-            found = looked_at(case, trial, right or other_answers(case), asked.chosen)
-            stages = {REFUSAL, GRADIENT} | ({SLOWER} if slower else set())
-            found = further(found, case, trial, asked.runs, asked.chosen, folder, stages)
-            for draw, (other, seen) in enumerate(trial.others if found.suspicion is None else (), 1):
-                odd = looked_at(other, seen, other_answers(other), asked.chosen)
-                if odd.suspicion is not None:
-                    found, case = dataclasses.replace(odd, seconds=found.seconds, odd=draw), other
-                    break
-            if found.suspicion is not None and found.plainly is None:
-                plainly = _plainly(case, found.suspicion, asked, folder)
-                found = dataclasses.replace(found, plainly=plainly)
-        _tried.add(asked.name)
-        told = encode(found) | {"message": shortened(found.message, _LONGEST)}
-        with (folder / TOLD).open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(told) + "\n")
+    with (folder / AT).open("wb", buffering=0) as said:
+        for place, where in enumerate(networks):
+            at = functools.partial(_say, said, place)
+            at()
+            more = 0.0 if asked.name in _tried else _FIRST_SECONDS
+            with bounded(seconds + more):
+                case, right = case_for(where, asked, varied)
+                threads = threaded(case, asked, varied)
+                others = _others(case, at) if special else ()
+                trial = tried(case, asked.runs, asked.chosen, folder, threads=threads, others=others)
+                at(judging=True)
+                found = looked_at(case, trial, right or other_answers(case), asked.chosen)
+                stages = {REFUSAL, GRADIENT} | ({SLOWER} if slower else set())
+                found = further(found, case, trial, asked.runs, asked.chosen, folder, stages)
+                for draw, (other, seen) in enumerate(trial.others if found.suspicion is None else (), 1):
+                    odd = looked_at(other, seen, other_answers(other), asked.chosen)
+                    if odd.suspicion is not None:
+                        found, case = dataclasses.replace(odd, seconds=found.seconds, odd=draw), other
+                        break
+                if found.suspicion is not None and found.plainly is None:
+                    plainly = _plainly(case, found.suspicion, asked, folder)
+                    found = dataclasses.replace(found, plainly=plainly)
+            _tried.add(asked.name)
+            told = encode(found) | {"message": shortened(found.message, _LONGEST)}
+            with (folder / TOLD).open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(told) + "\n")
 
 
-def _say(path: Path, place: int, *, judging: bool = False, odd: int = 0) -> None:
-    """Keep what is being tried, for whoever finds the process ended."""
-    path.write_text(json.dumps({"place": place, "judging": judging, "odd": odd}), encoding="utf-8")
+def _say(file: io.FileIO, place: int, *, judging: bool = False, odd: int = 0) -> None:
+    """Keep what is being tried, for whoever finds the process ended: in one write, several times a network."""
+    os.pwrite(
+        file.fileno(), json.dumps({"place": place, "judging": judging, "odd": odd}).ljust(_AT_BYTES).encode(), 0
+    )
 
 
 def _others(case: Case, at: Callable[..., None]) -> Iterator[Case]:
