@@ -25,7 +25,10 @@ program = sys.argv.pop(1)
 sys.modules.update(dict.fromkeys(sys.argv[1:]))
 runpy.run_path(program, run_name="__main__")
 """
-_LIBRARIES = {module: package for extra in EXTRAS for module, package in extra.libraries.items()}
+_FRAMEWORKS = {"torch", "tensorflow", "keras", "tflite", "tvm", "simplify", "lab"}  # other extras are small helpers
+_LIBRARIES = {
+    module: package for extra in EXTRAS if extra.name in _FRAMEWORKS for module, package in extra.libraries.items()
+}
 _LIBRARIES |= {"onnx": "onnx", "onnxruntime": "onnxruntime", "conrepair": "conrepair"}
 _FOLDERS = re.compile(r"(?<![\w.])(?:/[\w.+-]+)+/")  # of this machine
 _NAME = re.compile(r"[\w.-]+")

@@ -83,6 +83,7 @@ def test_a_small_campaign_finds_the_same_each_time_and_tries_nothing_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = counted(monkeypatch, "fuzz_try", "fuzz_reduce")
+    monkeypatch.setattr(fuzz_jobs, "shown", lambda *_, **__: None)  # a process for each, which test_shown.py starts
     first = fuzz(ASKED, tmp_path / "fuzz", quiet=True)
     assert first.over
     assert first.findings

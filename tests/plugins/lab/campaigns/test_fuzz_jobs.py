@@ -15,6 +15,7 @@ from conrepair.formats.models.model import Model
 from conrepair.formats.models.runnable import Runnable
 from conrepair.ground.intake.data import write_arrays
 from conrepair.ground.runtime.typed import plain, typed
+from conrepair_lab.campaigns import fuzz_jobs
 from conrepair_lab.campaigns.fuzz_jobs import (
     CASE,
     TOLD,
@@ -203,6 +204,7 @@ def test_what_does_not_stand_has_no_case(tmp_path: Path) -> None:
 
 
 def crash_reduced(folder: Path) -> None:
+    fuzz_jobs.shown = lambda *_, **__: None  # a process of its own, which test_shown.py starts
     crash = Suspicion("crash", "process", "SIGFPE", "the process ends by SIGFPE")
     for others in ((), ("ort-all",)):
         (own := folder / str(len(others))).mkdir()
