@@ -173,7 +173,10 @@ def _open(
     """
 
     def session(source: str | bytes) -> Any:
-        return onnxruntime.InferenceSession(source, options, providers=list(providers), disabled_optimizers=without)
+        again = int(len(providers) > 1)  # what the processor fails on isn't tried again by the same
+        return onnxruntime.InferenceSession(
+            source, options, list(providers), disabled_optimizers=without, enable_fallback=again
+        )
 
     def read() -> tuple[Any, Border]:
         proto = as_read(read_proto(path))

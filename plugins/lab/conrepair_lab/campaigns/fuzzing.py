@@ -149,7 +149,10 @@ class Campaign:
                     self._screen(within, PAIRS, itertools.repeat(turn), time.monotonic() - begun)
                 turns = itertools.count(turn + 1)
                 self._screen(within, PAIRS, turns)
-                self._look_into(next(turns), database, workers, work)  # what was put off
+                before = -1
+                while before < len(self.findings):  # as long as what was put off says something new
+                    before = len(self.findings)
+                    self._look_into(next(turns), database, workers, work)
                 self._summary = dataclasses.replace(self._summary, over=True)
             self._count(database)
 
