@@ -175,9 +175,7 @@ class Campaign:
         self._networks |= within.screening.networks()
         while within.screening.waits(step) and (since := time.monotonic()) - begun < seconds:
             ends = since + max(ahead, _SLICE)
-            within.screening.run(
-                within.workers, within.work, step, lambda ends=ends: time.monotonic() < ends, self._check_time
-            )
+            within.screening.run(within.workers, within.work, step, ends, self._check_time)
             self._networks |= within.screening.networks()
             ahead -= (looks := time.monotonic()) - since
             self._look_into(next(turns), within.database, within.workers, within.work, -ahead)

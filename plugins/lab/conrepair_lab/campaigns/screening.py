@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -89,16 +90,14 @@ class Screening:
         """
         return any(item[2] <= step for item in self._todo)
 
-    def run(
-        self, workers: Executor, work: Path, step: int, goes_on: Callable[[], bool], check: Callable[[], None]
-    ) -> None:
+    def run(self, workers: Executor, work: Path, step: int, ends: float, check: Callable[[], None]) -> None:
         """Screen some patterns.
 
         Args:
             workers: Where.
             work: A folder that they write in.
             step: The last that counts.
-            goes_on: Asked before each pattern.
+            ends: Time behind which none is begun.
             check: Called some ten times a second.
         """
         running: dict[Path, tuple[tuple[str, str, int], Screened]] = {}
@@ -113,7 +112,7 @@ class Screening:
             return fuzz_job("fuzz_screen", name, payload, place, limit + _SECONDS)
 
         def jobs() -> Iterator[Job]:
-            while self.waits(step) and goes_on():
+            while self.waits(step) and time.monotonic() < ends:
                 yield job(self._todo.pop(0), Screened(), {})
 
         def done(last: Job, outcome: Outcome) -> Job | None:

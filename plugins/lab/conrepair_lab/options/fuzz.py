@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from conrepair.application.verbs import numbers
 from conrepair.application.verbs.option import (
     COUNT,
     DATA,
@@ -26,6 +25,8 @@ from conrepair_lab.options.generate import Programmed, comma_names
 
 USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-version")
 """Systems that are tried where none are named."""
+
+_STEPS = 3  # of a screen
 
 
 @options("models", seldom="data alone varied special slower releases network_seconds reduction_seconds")
@@ -55,7 +56,7 @@ class Fuzz(Programmed):
         "Patterns are screened first: their results with optimizations are compared with those without, after each "
         "small change. 0: no; 1: single changes; 2: also of other sizes, element types and alternatives; 3: also two "
         "changes at a time.",
-        Value(arguments.whole(0, 3), numbers.whole(0, 3), "0-3"),
+        OR_NONE,
         default=1,
     )
     special: bool = option(
@@ -108,6 +109,8 @@ class Fuzz(Programmed):
         for name in ("network_seconds", "reduction_seconds"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"{name} is 0: give a number of seconds above 0")
+        if self.screen > _STEPS:
+            raise UsageError(f"screen is {self.screen}: give 0 to {_STEPS}")
         if self.releases is not None and self.recheck is None:
             raise UsageError("releases needs recheck: give the folder of the findings, too")
         if self.data is not None and not self.models:

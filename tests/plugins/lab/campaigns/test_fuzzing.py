@@ -34,6 +34,8 @@ from conrepair_lab.report.fuzz.summary import Summary
 from conrepair_lab.report.schema import FINDING_DOCUMENT, FINDINGS_DOCUMENT
 from conrepair_lab.systems.registry import entry
 
+SPECIAL = "--special", "--systems"
+
 
 @pytest.fixture(scope="module", autouse=True)
 def systems() -> Iterator[None]:
@@ -52,7 +54,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, case in (("wrong", compared_by_halves_of_any()), ("right", right())):
         onnx.save(case.model, room / f"{name}.onnx")
     files = [str(room / "wrong.onnx"), str(room / "right.onnx")]
-    assert main(["fuzz", *files, "--systems", "wrong-none,wrong-all", "-o", str(room / "out"), "-q"]) == 1
+    assert main(["fuzz", *files, *SPECIAL, "wrong-none,wrong-all", "-o", str(room / "out"), "-q"]) == 1
     return room
 
 
@@ -90,7 +92,21 @@ def test_a_program_ends_with_0_where_it_is_not_so(own: Path, tmp_path: Path) -> 
 def test_the_same_command_tries_nothing_again(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, files = found_in(own / "out"), [str(own / "wrong.onnx"), str(own / "right.onnx")]
     assert (
-        main(["fuzz", *files, "--systems", "wrong-none,wrong-all", "-o", str(own / "out"), "-q", "-f", "json"]) == 1
+        main(
+            [
+                "fuzz",
+                *files,
+                "--special",
+                "--systems",
+                "wrong-none,wrong-all",
+                "-o",
+                str(own / "out"),
+                "-q",
+                "-f",
+                "json",
+            ]
+        )
+        == 1
     )
     told = json.loads(capsys.readouterr().out)
     assert found_in(own / "out") == before
@@ -99,7 +115,7 @@ def test_the_same_command_tries_nothing_again(own: Path, capsys: pytest.CaptureF
 
 
 def test_others_of_a_folder_are_told_apart(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fuzz", str(own / "wrong.onnx"), "--systems", "wrong-none", "-o", str(own / "out"), "-q"]) == 2
+    assert main(["fuzz", str(own / "wrong.onnx"), *SPECIAL, "wrong-none", "-o", str(own / "out"), "-q"]) == 2
     assert "another campaign" in capsys.readouterr().err
 
 
@@ -108,7 +124,7 @@ def test_what_is_known_ends_nothing(own: Path, tmp_path: Path, capsys: pytest.Ca
     known.write_text(
         json.dumps([{"where": "an address", "system": "wrong", "kind": "numbers", "operators": ["Max"]}])
     )
-    words = ["fuzz", str(own / "wrong.onnx"), "--systems", "wrong-none", "--known", str(known), "-q"]
+    words = ["fuzz", str(own / "wrong.onnx"), *SPECIAL, "wrong-none", "--known", str(known), "-q"]
     assert main([*words, "-o", str(tmp_path / "out")]) == 0
     assert "1 known" in capsys.readouterr().out
     known.write_text('[{"system": "wrong"}]')
@@ -153,7 +169,16 @@ def test_generated_networks_are_dealt_by_what_systems_cost() -> None:
 def test_ones_own_inputs_are_fed(own: Path, tmp_path: Path) -> None:
     given = np.arange(8, dtype=np.float32)
     np.savez(tmp_path / "given.npz", x=given)
-    asked = ["fuzz", str(own / "wrong.onnx"), "--data", str(tmp_path / "given.npz"), "--systems", "wrong-none", "-q"]
+    asked = [
+        "fuzz",
+        str(own / "wrong.onnx"),
+        "--data",
+        str(tmp_path / "given.npz"),
+        "--special",
+        "--systems",
+        "wrong-none",
+        "-q",
+    ]
     assert main([*asked, "-o", str(tmp_path / "out")]) == 1
     fed = [opened_arrays(path)["x"] for path in sorted((tmp_path / "out" / "own").glob("*/inputs.npz"))]
     assert np.concatenate(fed).tolist() == given.tolist()[: 4 * len(fed)]
@@ -186,7 +211,15 @@ def test_drawn_options_are_part_of_a_case(own: Path, tmp_path: Path) -> None:
 
 def test_functions_of_ones_own_filter_findings(own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text("def no_max(finding):\n    return 'Max' not in finding.operators\n")
-    asked = ["fuzz", str(own / "wrong.onnx"), "--systems", "wrong-none", "--function", f"{tmp_path}/mine.py:no_max"]
+    asked = [
+        "fuzz",
+        str(own / "wrong.onnx"),
+        "--special",
+        "--systems",
+        "wrong-none",
+        "--function",
+        f"{tmp_path}/mine.py:no_max",
+    ]
     assert main([*asked, "-o", str(tmp_path / "out"), "-q"]) == 3
     assert "not run, as functions are programs" in capsys.readouterr().err
     assert main([*asked, "--trust", "-o", str(tmp_path / "out"), "-q"]) == 0

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conrepair_lab.campaigns.fuzz_database import DATABASE, Database
 from conrepair_lab.generate.patterns.pattern import patterns
 from conrepair_lab.options.fuzz import Fuzz
@@ -35,6 +37,7 @@ def test_gaps_of_fusions_are_findings_with_switch_and_program(tmp_path: Path) ->
     assert shown.returncode == 1, shown.stderr
 
 
+@pytest.mark.workers
 def test_a_network_that_ends_its_process_costs_itself(tmp_path: Path) -> None:
     """Repeats below zero end ONNX Runtime, which is no finding, as nobody computes them."""
     request = asked("tiled and sliced")

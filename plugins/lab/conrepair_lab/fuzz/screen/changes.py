@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,23 +108,23 @@ def changes(subject: Subject) -> Iterator[Change]:
         reader = _reader(subject, name)
         for how, other in _other_arrays(array):
             yield _change(f"constant {reader} {how}", name, other, Subject.put)
-        yield Change(f"constant {reader} fed", f"{name} is an input", name, lambda to, name=name: _fed(to, name))
+        yield Change(f"constant {reader} fed", f"{name} is an input", name, partial(_fed, name=name))
     for name, array in subject.inputs.items():
         reader = _reader(subject, name)
         for how, other in _shaped(array):
             if other.shape != array.shape:
                 yield _change(f"input {reader} {how}", name, other, Subject.feed)
-        yield Change(f"input {reader} stored", f"{name} is a constant", name, lambda to, name=name: _stored(to, name))
-        yield Change(f"input {reader} open", f"{name} has open sizes", name, lambda to, name=name: _opened(to, name))
+        yield Change(f"input {reader} stored", f"{name} is a constant", name, partial(_stored, name=name))
+        yield Change(f"input {reader} open", f"{name} has open sizes", name, partial(_opened, name=name))
     for kind in _FLOATS[1:]:
         if any(array.dtype == np.float32 for array in subject.inputs.values()):
             words = f"float32 becomes {TensorProto.DataType.Name(kind)}"
-            yield Change(words, words, "types", lambda to, kind=kind: _retyped(to, kind))
+            yield Change(words, words, "types", partial(_retyped, kind=kind))
 
 
-def _change(sort: str, name: str, value: Array, how: Callable[[Subject, str, Array], None]) -> Change:
+def _change(sort: str, name: str, value: Array, how: Callable[..., None]) -> Change:
     told = f"{value.dtype}{list(value.shape)}" + (f" {value.tolist()}" if value.size <= _MOST_TOLD else "")
-    return Change(sort, f"{name} is {told}", name, lambda to: how(to, name, value))
+    return Change(sort, f"{name} is {told}", name, partial(how, name=name, array=value))
 
 
 def _reader(subject: Subject, name: str) -> str:
@@ -154,21 +155,19 @@ def _of_attributes(node: onnx.NodeProto, opset: int) -> Iterator[Change]:
                     f"{node.op_type}.{name}",
                     f"{name} of {node.name} ({node.op_type}) is {'left out' if other is None else other}",
                     f"{node.name}.{name}",
-                    lambda to, name=name, other=other: _said(to.node(node.name), name, other),
+                    partial(_said, reader=node.name, name=name, value=other),
                 )
-    for kin in _KIN:
-        if node.op_type in kin:
-            for op in kin:
-                if op != node.op_type:
-                    words = f"{node.op_type} becomes {op}"
-                    yield Change(words, f"{node.name}: {words}", node.name, lambda to, op=op: _renamed(to, node, op))
+    for op in sorted({other for kin in _KIN if node.op_type in kin for other in kin} - {node.op_type}):
+        words, how = f"{node.op_type} becomes {op}", partial(_renamed, reader=node.name, op=op)
+        yield Change(words, f"{node.name}: {words}", node.name, how)
 
 
-def _renamed(to: Subject, node: onnx.NodeProto, op: str) -> None:
-    to.node(node.name).op_type = op
+def _renamed(to: Subject, reader: str, op: str) -> None:
+    to.node(reader).op_type = op
 
 
-def _said(node: onnx.NodeProto, name: str, value: Any) -> None:
+def _said(to: Subject, reader: str, name: str, value: Any) -> None:
+    node = to.node(reader)
     kept = [item for item in node.attribute if item.name != name]
     del node.attribute[:]
     node.attribute.extend(kept)
@@ -232,24 +231,16 @@ def _of_operands(subject: Subject, node: onnx.NodeProto, constants: Mapping[str,
                 + ("" if len(between) < 4 or (other, said) != between[3] else " moves"),
                 f"{other} ({dict(said)}) before input {place} of {node.name} ({op})",
                 f"{node.name} reads {place}",
-                lambda to, place=place, other=other, said=said: _between(to, node.name, place, other, said),
+                partial(_between, reader=node.name, place=place, op=other, said=said),
             )
-    if len(node.input) == 2:
-        yield Change(
-            f"{op} exchanged", f"operands of {node.name} ({op}) exchanged", node.name, lambda to: _swap(to, node)
-        )
-        yield Change(
-            f"{op} of one", f"both operands of {node.name} ({op}) are one", node.name, lambda to: _one(to, node)
-        )
+    for words, how in (("exchanged", _swap), ("of one", _one)) if len(node.input) == 2 else ():
+        told = f"operands {words} in {node.name} ({op})"
+        yield Change(f"{op} {words}", told, node.name, partial(how, reader=node.name))
     outputs = {item.name for item in subject.model.graph.output}
     for name in node.output:
         if name and name not in outputs:
-            yield Change(
-                f"{op} shown", f"{name} is an output", f"{name} shown", lambda to, name=name: _shown(to, name)
-            )
-            yield Change(
-                f"{op} read", f"{name} is read again", f"{name} shown", lambda to, name=name: _read(to, name)
-            )
+            yield Change(f"{op} shown", f"{name} is an output", f"{name} shown", partial(_shown, name=name))
+            yield Change(f"{op} read", f"{name} is read again", f"{name} shown", partial(_read, name=name))
 
 
 def _between(to: Subject, reader: str, place: int, op: str, said: Mapping[str, Any]) -> None:
@@ -261,13 +252,13 @@ def _between(to: Subject, reader: str, place: int, op: str, said: Mapping[str, A
     graph.node.insert(where, node)
 
 
-def _swap(to: Subject, node: onnx.NodeProto) -> None:
-    there = to.node(node.name)
+def _swap(to: Subject, reader: str) -> None:
+    there = to.node(reader)
     there.input[0], there.input[1] = there.input[1], there.input[0]
 
 
-def _one(to: Subject, node: onnx.NodeProto) -> None:
-    there = to.node(node.name)
+def _one(to: Subject, reader: str) -> None:
+    there = to.node(reader)
     there.input[1] = there.input[0]
 
 

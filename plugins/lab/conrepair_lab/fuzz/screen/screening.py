@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -189,7 +189,7 @@ class Screener:
         there = case.file(self._room)
         switches = {item.name: item for item in system.switches(there, setting, self._room)}
 
-        def healed(off: Sequence[str]) -> bool:
+        def healed(off: Collection[str]) -> bool:
             other = system.without(setting, [switches[name] for name in off])
             return not seen.same(self._suspicion(case, plain, other))
 
