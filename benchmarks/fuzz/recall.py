@@ -131,6 +131,7 @@ def main() -> None:
             systems=systems.split(","),
             woven=woven,
             screen=3,
+            special=True,
             seconds=options.seconds,
             seed=options.seed,
             workers=options.workers,

@@ -29,6 +29,8 @@ from conrepair_lab.fuzz.looking import Looked
 from conrepair_lab.fuzz.screen.screening import FURTHER, PAIRS, SINGLE
 from conrepair_lab.fuzz.suspicion import Suspicion
 from conrepair_lab.generate.patterns.pattern import patterns
+from conrepair_lab.generate.settings.ports import Support
+from conrepair_lab.generate.variants import variants
 from conrepair_lab.options.fuzz import Fuzz
 from conrepair_lab.systems.registry import entry
 
@@ -68,10 +70,16 @@ class Screening:
         self._todo = [
             item
             for step in (SINGLE, FURTHER, PAIRS)[: asked.screen]
-            for name in names
+            for name in sorted(names, key=self._nodes)  # what's seen in small ones is soon reduced
             for item in ((other, name, step) for other in asked.entries if entry(other) != entry(other).plain)
             if item not in done
         ]
+
+    def _nodes(self, name: str) -> int:
+        """Of a pattern's usual variant."""
+        wishes = self._asked.wishes
+        first = next(variants(patterns()[name], wishes.narrowed(Support()), wishes.opset, wishes.most), None)
+        return 0 if first is None else len(first.nodes)
 
     def networks(self) -> dict[str, FuzzNetwork]:
         """Suspects so far, by name."""
@@ -118,16 +126,14 @@ class Screening:
         def done(last: Job, outcome: Outcome) -> Job | None:
             item, before = running.pop(last.folder)
             self._keep(item[0], last.folder)
-            ended, at = (
-                last.payload["ended"],
-                (text_of(last.folder / AT).split() if (last.folder / AT).is_file() else []),
-            )
+            ended: Mapping[str, Suspicion] = last.payload["ended"]
+            at = text_of(last.folder / AT).split() if (last.folder / AT).is_file() else []
             shutil.rmtree(last.folder, ignore_errors=True)
             if isinstance(outcome, Failure):
                 if outcome.kind not in ENDED:
                     raise problem_of_failure(outcome).as_error("fuzz_screen")
                 before += Screened(0, int(at[1])) if at else Screened()
-                if at and at[0] not in ended:
+                if at and at[0] not in ended and outcome.kind != "timeout":  # of the whole pattern
                     return job(item, before, {**ended, at[0]: suspicion_of(outcome)})
                 found = before  # it isn't a network that ends it
             else:

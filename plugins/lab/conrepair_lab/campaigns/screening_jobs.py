@@ -28,6 +28,8 @@ from conrepair_lab.systems.registry import entry as entry_of
 LOOKED = "looked.json"
 """In the folder of a network: what was seen in it."""
 
+_FIRST_SECONDS = 120.0  # more for a pattern's first network: libraries are imported
+
 
 @dataclass(frozen=True)
 class Screened:
@@ -98,7 +100,7 @@ def fuzz_screen(
                 words = tuple(change.words for change in made)
                 found: Seen | None = Seen(case, ended[str(place)], words) if computed(case) else None
             else:
-                with bounded(seconds):
+                with bounded(seconds if screener.computed else seconds + _FIRST_SECONDS):
                     found = screener.seen(variant, made)
             if found is not None:
                 _deliver(folder / f"{pattern}-{step}-{place}".replace(" ", "-"), pattern, found)
