@@ -28,7 +28,7 @@ from conrepair.ground.runtime.processes.executor import InProcess
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "conrepair"
 ALL = [PACKAGE, *ROOT.glob("plugins/*/conrepair_*[a-z]/")]
-_OF_RUNTIMES = {"conrepair_openvino", "conrepair_executorch", "conrepair_qnn"}
+_OF_RUNTIMES = {"conrepair_openvino", "conrepair_executorch", "conrepair_qnn", "conrepair_iree", "conrepair_tract"}
 BUDGET = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["conrepair-budget"]
 NETWORK = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[n, 4] x) => (float[n, 3] y) { h = MatMul (x, w) y = Relu (h) }"""

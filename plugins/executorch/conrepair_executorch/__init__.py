@@ -102,7 +102,7 @@ class ExecuTorchBackend(Backend):
         return _lacks()
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Refuse what there isn't."""
+        """Refuse options that there aren't."""
         if options and options != _XNNPACK:
             raise ConfigError(f"executorch has one option, delegate=xnnpack, and is given {dict(options)}")
 
@@ -117,7 +117,7 @@ class ExecuTorchBackend(Backend):
         return Lowered(model, options)
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
-        """The delegate."""
+        """The delegate of the options."""
         line = "leave XnnpackPartitioner() out of those that to_edge_transform_and_lower is given"
         return [Switch("xnnpack", "option", line)] if options else []
 
@@ -126,7 +126,7 @@ class ExecuTorchBackend(Backend):
         return {} if names else dict(options)
 
     def program(self, options: Mapping[str, Any]) -> str:
-        """The same by ExecuTorch alone."""
+        """The same of a model by ExecuTorch alone."""
         return _PROGRAM.format(partitioner="XnnpackPartitioner()" if options else "")
 
 

@@ -21,7 +21,7 @@ class Lowered(Runnable):
     """A program, and the file that ExecuTorch made of it in memory."""
 
     def __init__(self, model: Model, options: Mapping[str, Any]) -> None:
-        """Lower it.
+        """Lower the model.
 
         Args:
             model: A program of torch.export.

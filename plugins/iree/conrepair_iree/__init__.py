@@ -49,7 +49,7 @@ def compute(feeds):
 
 
 def _arguments(options: Mapping[str, Any]) -> list[str]:
-    """Flags of the compiler: nothing is narrowed, and the instructions are this processor's."""
+    """Options as flags of the compiler: nothing is narrowed, and the instructions are this processor's."""
     return [
         f"--iree-opt-level={options.get('level', _USUAL)}",
         "--iree-llvmcpu-target-cpu=host",
@@ -63,7 +63,7 @@ class Compiled(Runnable):
     """A model that IREE has compiled."""
 
     def __init__(self, model: Model, options: Mapping[str, Any]) -> None:
-        """Import and compile it.
+        """Import and compile the model.
 
         Args:
             model: An ONNX file.
@@ -126,11 +126,11 @@ class Iree(Backend):
         return "" if there else "pip install iree-base-compiler iree-base-runtime"
 
     def refuses(self, model: Model) -> str | None:
-        """ONNX alone."""
+        """ONNX models alone."""
         return None if model.framework == "onnx" else f"IREE doesn't run {model.framework} models"
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Refuse what there isn't."""
+        """Refuse options that there aren't."""
         if unknown := sorted(set(options) - {*_OPTIONS}):
             raise ConfigError(f"iree has no option '{unknown[0]}'; it has: {', '.join(_OPTIONS)}")
         if options.get("level", _USUAL) not in _LEVELS:
@@ -139,7 +139,7 @@ class Iree(Backend):
             raise ConfigError(f"iree's option off has no flag '{unknown[0]}'; there are: {', '.join(_FLAGS)}")
 
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """ONNX alone."""
+        """ONNX models alone."""
         return "onnx"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
@@ -147,17 +147,17 @@ class Iree(Backend):
         return Compiled(model, options)
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
-        """What the level brings."""
+        """Flags that the level brings, as options."""
         level = options.get("level", _USUAL)
         names = [name for name, first in _FLAGS.items() if first <= level and name not in options.get("off", ())]
         return [Switch(name, "option", f"iree-compile --{name}=false") for name in names]
 
     def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-        """Without some of these flags."""
+        """Options without some of these flags."""
         return {**options, "off": sorted({*options.get("off", ()), *names})}
 
     def program(self, options: Mapping[str, Any]) -> str:
-        """The same by IREE alone."""
+        """The same of a model by IREE alone."""
         return _PROGRAM.format(arguments=_arguments(options))
 
 

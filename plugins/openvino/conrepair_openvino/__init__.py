@@ -106,7 +106,7 @@ class OpenVinoBackend(Backend):
         return _lacks()
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Refuse what there isn't."""
+        """Refuse options that there aren't."""
         if unknown := sorted(set(options) - _OPTIONS):
             raise ConfigError(f"openvino has no option '{unknown[0]}'; it has: {', '.join(sorted(_OPTIONS))}")
         if options.get("precision", "f32") not in _ARITHMETIC:
@@ -147,7 +147,7 @@ class OpenVinoBackend(Backend):
         return {**left, "precision": "f32"} if {*names} - {_SNIPPETS} else left
 
     def program(self, options: Mapping[str, Any]) -> str:
-        """The same by OpenVINO alone."""
+        """The same of a model by OpenVINO alone."""
         return _PROGRAM.format(device=options.get("device", "CPU"), told=told(options))
 
 

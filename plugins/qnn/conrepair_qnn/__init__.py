@@ -118,11 +118,11 @@ class Qnn(Backend):
         return "" if importlib.util.find_spec("onnxruntime_qnn") else "pip install onnxruntime-qnn"
 
     def refuses(self, model: Model) -> str | None:
-        """ONNX alone."""
+        """ONNX models alone."""
         return None if model.framework == "onnx" else f"QNN doesn't run {model.framework} models"
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Refuse what there isn't."""
+        """Refuse options that there aren't."""
         for name, value in options.items():
             if name not in _OPTIONS:
                 raise ConfigError(f"qnn has no option '{name}'; it has: {', '.join(sorted(_OPTIONS))}")
@@ -130,7 +130,7 @@ class Qnn(Backend):
                 raise ConfigError(f"qnn's option {name} takes {_OPTIONS[name].__name__}, not {value!r}")
 
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """ONNX alone."""
+        """ONNX models alone."""
         return "onnx"
 
     def arithmetic(self, options: Mapping[str, Any]) -> str:
@@ -155,7 +155,7 @@ class Qnn(Backend):
         return {**options, "fp16": False} if names else dict(options)
 
     def program(self, options: Mapping[str, Any]) -> str:
-        """The same by ONNX Runtime alone, in float32."""
+        """The same of a model by ONNX Runtime alone, in float32."""
         return "" if options.get("fp16", True) else _PROGRAM.format(fallback=int(not options.get("fallback", False)))
 
 

@@ -66,7 +66,7 @@ class Prepared(Runnable):
 
 
 class Tract(Backend):
-    """tract on the processor, with its optimizations."""
+    """ONNX models by tract, on the processor."""
 
     packages: Mapping[str, str] = {"tract": "tract", "onnx": "onnx"}
 
@@ -75,16 +75,16 @@ class Tract(Backend):
         return "" if importlib.util.find_spec("tract") else "pip install tract"
 
     def refuses(self, model: Model) -> str | None:
-        """ONNX alone."""
+        """ONNX models alone."""
         return None if model.framework == "onnx" else f"tract doesn't run {model.framework} models"
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """There are none."""
+        """Refuse options: there are none."""
         if options:
             raise ConfigError(f"tract has no options, and is given {', '.join(sorted(options))}")
 
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """ONNX alone."""
+        """ONNX models alone."""
         return "onnx"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
@@ -92,7 +92,7 @@ class Tract(Backend):
         return Prepared(model)
 
     def program(self, options: Mapping[str, Any]) -> str:
-        """The same by tract alone."""
+        """The same of a model by tract alone."""
         return _PROGRAM.format(types=repr(_TYPES))
 
 

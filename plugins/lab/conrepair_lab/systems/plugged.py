@@ -16,6 +16,7 @@ from conrepair_lab.systems.system import Program, Setting, System, through_conre
 
 _USUAL = "usual"
 _JUDGED = "float32"  # the arithmetic whose rounding error is known here
+_HEAD = "import numpy\n"
 _RUN = """\
 with numpy.load("inputs.npz") as inputs:
     numpy.savez("outputs.npz", **compute(dict(inputs)))
@@ -85,8 +86,8 @@ class Plugged(System):
         return self.converted(model, setting, folder) if self._begins == self.format else model
 
     def program(self, setting: Setting) -> Program:
-        """The plug-in's, else conrepair's own call."""
+        """The model run as the plug-in says, else by conrepair's own call."""
         if own := self._backend.program(setting.options):
-            return Program(f"import numpy\n{own}\n", _RUN)
+            return Program(_HEAD + own + "\n", _RUN)
         name = next(key for key, known in self.settings.items() if known.backend == setting.backend)
         return through_conrepair(f"{self.name}-{name}", setting)

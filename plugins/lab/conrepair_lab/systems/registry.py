@@ -135,7 +135,9 @@ def entry(name: str) -> Entry:
             with contextlib.suppress(KeyError):
                 Plugged(system, _FILES)  # says why it's none
         if system in _KNOWN:
-            raise UsageError(f"{system} is a plug-in that isn't installed: pip install conrepair-{system}")
+            raise UsageError(
+                f"{system} is a plug-in for a runtime that isn't installed: pip install conrepair-{system}"
+            )
         hint = meant(name, names(), f"there are {', '.join(names())}")
         raise UsageError(f"there is no system called {name!r}{hint}")
     found = Entry(system, setting or SYSTEMS[system].usual, release)
