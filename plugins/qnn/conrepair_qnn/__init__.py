@@ -112,6 +112,7 @@ class Qnn(Backend):
 
     packages: Mapping[str, str] = {"onnxruntime-qnn": "onnxruntime_qnn", "onnxruntime": "onnxruntime"}
     settings: Mapping[str, Mapping[str, Any]] = {"float32": {"fp16": False}, "": {}}
+    narrowed = frozenset({"int8", "uint8", "int16", "uint16"})  # which quantized operators compute in
 
     def lacks(self) -> str:
         """See the base class."""

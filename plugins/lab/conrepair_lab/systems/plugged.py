@@ -10,7 +10,7 @@ import onnx
 from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.models.model import Model
 from conrepair.formats.onnx.load.proto_file import read_proto
-from conrepair.ground.runtime.errors import ConfigError, ConversionError, UsageError
+from conrepair.ground.runtime.errors import ConfigError, ConrepairError, ConversionError, UsageError
 from conrepair.verdicts.truth.widening import types_of
 from conrepair_lab.systems.system import Program, Setting, System, through_conrepair
 
@@ -67,7 +67,12 @@ class Plugged(System):
         there = {onnx.helper.tensor_dtype_to_np_dtype(kind).name for kind in types_of(proto).values() if kind}
         if narrowed := sorted(self._backend.narrowed & there):
             raise ConversionError(f"{self.name} computes {', '.join(narrowed)} in a narrower type")
-        return super().converted(model, setting, folder)
+        try:
+            return super().converted(model, setting, folder)
+        except ConrepairError:
+            raise
+        except Exception as error:  # noqa: BLE001 (a converter, which has systems of its own)
+            raise ConversionError(f"{self.route(setting, model).name} fails: {error}") from None
 
     def threads(self, setting: Setting) -> bool:
         """Whether the backend has an option of that name."""

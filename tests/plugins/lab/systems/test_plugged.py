@@ -25,6 +25,7 @@ from conrepair_lab.fuzz.suspicion import REFUSED
 from conrepair_lab.fuzz.trial import tried
 from conrepair_lab.systems.plugged import Plugged
 from conrepair_lab.systems.registry import SYSTEMS, entry, names
+from conrepair_lab.systems.system import System
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]> net (float[3] x) => (float[3] y) { y = Mul (x, x) }"""
 PROGRAM = """\
@@ -194,3 +195,15 @@ def test_versions_of_its_packages_are_at_fault() -> None:
 def test_it_travels_to_other_processes() -> None:
     sent = copy.copy(entry("my-fast").runs)  # as pickle does
     assert (sent.name, sent.usual, sent.file) == ("my-fast", "fast", "model.onnx")
+
+
+def test_what_a_converter_stumbles_over_is_no_fault_of_the_backend(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(self: System, *_: Any) -> Model:
+        raise IndexError("out of range")
+
+    monkeypatch.setattr(System, "converted", fails)
+    ended = tried(case(), entry("mine").runs, entry("mine").chosen, tmp_path).ended
+    assert ended is not None
+    assert ended.kind == REFUSED
