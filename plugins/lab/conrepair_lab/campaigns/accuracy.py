@@ -48,7 +48,7 @@ def measure_systems(asked: Accuracy, session: Session) -> Tables:
     known = {case.operator.split()[0] for cases in FAMILIES.values() for case in cases}
     named_rightly("operator", asked.operators, known)
     names = asked.systems or tuple(
-        system for name, item in SYSTEMS.items() if item.kernels for system in _usual(name)
+        system for name, item in SYSTEMS.items() if item.kernels and not item.lacks for system in _usual(name)
     )
     measured: list[Measured] = []
     seconds, missing = {}, {}

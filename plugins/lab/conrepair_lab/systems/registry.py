@@ -162,5 +162,6 @@ def installed(name: str) -> Entry:
 
 
 def names() -> tuple[str, ...]:
-    """All names."""
-    return tuple(f"{system.name}-{setting}" for system in SYSTEMS.values() for setting in system.settings)
+    """All names of what's installed."""
+    there = (system for system in SYSTEMS.values() if not system.lacks)
+    return tuple(f"{system.name}-{setting}" for system in there for setting in system.settings)

@@ -142,6 +142,7 @@ def test_what_is_narrowed_is_not_judged(tmp_path: Path) -> None:
 
 def test_settings_are_found_by_name() -> None:
     assert {"mine-usual", "my-fast-plain", "my-fast-fast"} <= {*names()}
+    assert "absent-usual" not in names()
     assert (entry("my-fast").setting, entry("my-fast").plain.name) == ("fast", "my-fast-plain")
     assert entry("mine").runs.threads(entry("mine").chosen)
 
