@@ -365,8 +365,8 @@ def _gated(settings: Settings, found: Comparison, one: Run, two: Run, dataset: D
         return found
     if other_numbering(one, dataset.labels) is not None:
         words = "accuracy can't decide, as the classes are probably numbered otherwise (--classes)"
-        verdict = Verdict.UNDECIDED if found.verdict is Verdict.QUANTIZED else found.verdict
-        return dataclasses.replace(found, verdict=verdict, reason=f"{found.reason}; {words}")
+        left = Verdict.UNDECIDED if found.verdict is Verdict.QUANTIZED else found.verdict
+        return dataclasses.replace(found, verdict=left, reason=f"{found.reason}; {words}")
     verdict, words = judge_drop(settings.max_drop, one, two, dataset.labels)
     if verdict.severity <= found.verdict.severity:
         return dataclasses.replace(found, reason=f"{found.reason}; {words}")

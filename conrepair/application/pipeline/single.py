@@ -80,7 +80,7 @@ def request_of(
     data, declared = data_file(options.data, given, limit=options.count), input_specs(options.inputs)
     path, own = model_file(options.model, given / "0", inputs=declared, data=data)
     framework = detect_framework(path)
-    goals, calibrated = (), ""
+    goals, calibrated = tuple[Goal, ...](), ""
     if isinstance(options, Convert):
         goal, calibrated = _goal(options, path, framework, declared, data)
         goals = (goal,)

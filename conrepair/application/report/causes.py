@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from conrepair.application.report.localization.advice import about_step, fault_advice, names_of_fault
-from conrepair.application.report.next_steps import typed
 from conrepair.application.report.repair.summary import why_left
 from conrepair.application.report.result import AuditResult, Row
 from conrepair.application.report.row_paths import RowFolders
@@ -28,6 +27,7 @@ from conrepair.application.report.told import (
 from conrepair.diagnosis.localization.result import LocatedFault
 from conrepair.diagnosis.repairs.outcomes import PATCH
 from conrepair.formats.models.identity import model_files
+from conrepair.ground.runtime.path_text import typed
 from conrepair.ground.runtime.words import counted, quoted
 from conrepair.verdicts.evaluate.verdict import Verdict
 
@@ -191,7 +191,7 @@ def decision_of(result: AuditResult) -> str:
     if accepted:
         parts.append(f"known, and accepted as they are: {_some(_names(accepted))}")
     if sure:
-        parts.append(f"don't ship {_some(_reasons(sure, causes_of(result)), most=_TOLD)}")
+        parts.append(f"don't ship {_some(_reasons(sure, causes_of(result)), most=_TOLD, by='; nor ')}")
     if doubtful := _names(row for row in wrong if row not in sure):
         parts.append(f"can't tell whether {_some(doubtful)} {'is' if len(doubtful) == 1 else 'are'} right")
     if stops:
@@ -206,9 +206,9 @@ def _names(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def _some(names: Sequence[str], *, most: int = 8) -> str:
+def _some(names: Sequence[str], *, most: int = 8, by: str = ", ") -> str:
     more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return by.join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _reasons(rows: Sequence[Row], causes: Sequence[Cause]) -> list[str]:
@@ -223,7 +223,7 @@ def _reasons(rows: Sequence[Row], causes: Sequence[Cause]) -> list[str]:
         first, alone = found[0], len(found) == 1
         words = first.words.removeprefix(f"`{first.layers[0]}`: " if first.layers else "") if alone else cause.words
         at = f"layer {first.where}: " if alone and first.where else ""
-        told.append(f"{_some(names)} ({at}{words.rstrip('.')})")
+        told.append(f"{_some(names)}: {at}{words.rstrip('.')}")
     return told + left
 
 

@@ -331,7 +331,7 @@ class Row:
 
     def __str__(self) -> str:
         found = self.reason if self.verdict is None else f"{self.verdict.value}, {self.reason}"
-        return shortened(f"{self.label} on {self.backend}: {found}", _LINE)
+        return shortened(f"{self.label} on {self.ran_by}: {found}", _LINE)
 
     @property
     def name(self) -> str:
@@ -397,7 +397,8 @@ class AuditResult:
         command: That makes it again; "" where Python called.
         graphs: Of the models that were looked into, by their SHA-256; in memory each localization has its own.
         known: Why a target's difference is known and makes no command fail, by its name and backend ("net/source on
-            libraries"): of a baseline.
+            libraries"): of a baseline. Of a target that fails for something new, by its known faults, too
+            ("net/source on libraries: parameters at fc").
     """
 
     name: str

@@ -20,6 +20,7 @@ from conrepair.application.report.told import (
     FEW,
     conversion_of,
     failed,
+    findings_of,
     held_notes,
     output_table,
     state_of_row,
@@ -29,7 +30,7 @@ from conrepair.application.report.told import (
     word_of,
 )
 from conrepair.ground.runtime.shown.terminal import SafeConsole
-from conrepair.ground.runtime.words import quoted
+from conrepair.ground.runtime.words import counted, quoted
 from conrepair.verdicts.evaluate.verdict import Verdict
 
 STYLES = {"right": "green", "warning": "yellow", "wrong": "bold red", "unknown": "dim"}
@@ -227,8 +228,8 @@ def _by_cause(causes: Sequence[Cause]) -> Iterator[Text]:
     """What is wrong, and in which targets; those first that aren't repaired."""
     for place, cause in enumerate(causes[:_CAUSES], 1):
         led = f"{cause.step}: " if cause.step else ""
-        counted = cause.counted, STYLES[cause.state]
-        yield Text.assemble((f"{place}. ", "bold"), counted, ": ", (led, "bold"), f"{cause.words} ({cause.kind})")
+        targets = cause.counted, STYLES[cause.state]
+        yield Text.assemble((f"{place}. ", "bold"), targets, ": ", (led, "bold"), f"{cause.words} ({cause.kind})")
         for target in cause.targets[:_TARGETS]:
             left = "" if target.repaired or not cause.repaired else ", not repaired"
             files = f": {', '.join(target.files)}" if target.files else ""
@@ -249,6 +250,11 @@ def _of_row(row: Row, said: set[str], *, tests: bool, grouped: bool) -> Iterator
     yield from row_notes(row)
     if tests:
         yield from tests_of(row)
+        if row.verdict is Verdict.FAULTY and row.localized.result is not None:
+            found = list(findings_of(row.localized.result))
+            yield from (f"{finding.kind}{finding.where}: {finding.words}" for finding in found[:_TARGETS])
+            if len(found) > _TARGETS:
+                yield f"and {counted(len(found) - _TARGETS, 'more fault')}"
     if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
         return
     if row.reason not in said:

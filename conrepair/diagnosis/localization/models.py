@@ -169,7 +169,7 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
 
 
 def _real_outputs(
-    reference: Reference, feeds: Feeds, arrays: Mapping[str, Array], places: Sequence[int]
+    reference: Reference, feeds: Mapping[str, Array], arrays: Mapping[str, Array], places: Sequence[int]
 ) -> dict[str, Array]:
     """Recorded integers as the real numbers that they stand for beside the original's, for its first batch."""
     ends, found = reference.network.output_names, dict[str, Array]()

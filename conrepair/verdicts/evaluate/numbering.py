@@ -111,4 +111,4 @@ def _translated(labels: npt.NDArray[np.int64], outputs: dict[int, int]) -> npt.N
 def _by_chance(gained: int, lost: int) -> float:
     """The probability that of so many changed predictions as many become right, if either were as likely."""
     changed = gained + lost
-    return sum(math.comb(changed, count) for count in range(gained, changed + 1)) / 2**changed
+    return sum(math.comb(changed, count) for count in range(gained, changed + 1)) / (1 << changed)

@@ -23,8 +23,7 @@ from conrepair_lab.fuzz.screen.changes import Change, Subject, changes, pairs
 from conrepair_lab.fuzz.suspicion import REFUSAL, REFUSED, Suspicion
 from conrepair_lab.fuzz.trial import LOAD, RUN, how_ended
 from conrepair_lab.generate.graph import Draft
-from conrepair_lab.generate.onnx_form import model_of
-from conrepair_lab.generate.running import RefusedError, run
+from conrepair_lab.generate.onnx_form import RefusedError, model_of, run
 from conrepair_lab.generate.settings.tensors import numpy_type
 from conrepair_lab.generate.values.drawn import drawn_values
 from conrepair_lab.systems.firing import fired, singled_out
