@@ -93,9 +93,41 @@ def test_the_workflow_localizes_where_the_comparison_fails_and_hands_on_what_was
     assert "conrepair compare" in steps[place - 1]["run"]
     assert steps[place]["if"] == f"failure() && steps.{steps[place - 1]['id']}.outcome == 'failure'"
     after = steps[place + 1 :]
-    assert all(step["if"] == "always()" for step in after)
+    assert all(step["if"].startswith("always()") for step in after)
     for name in ("results.sarif", "junit.xml", "summary.md"):
         assert any(f"report/{name}" in str(step) for step in after)
+
+
+def test_the_workflow_of_the_page_fails_for_what_is_new_alone(tmp_path: Path) -> None:
+    """Its steps as GitHub runs them: `bash -e`, the last one where one before it failed."""
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(name: conversion\n.*?)```", page, re.DOTALL)
+    workflow = yaml.safe_load(text)
+    assert workflow[True] == ["push", "pull_request"], "YAML takes `on` for a truth value"
+    check, localize = (step for step in steps_of(workflow) if "conrepair " in step.get("run", "").partition("pip")[0])
+    assert localize["if"] == "failure()"
+    source, target = save_pair(tmp_path)
+    program = tmp_path / "bin" / "conrepair"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m conrepair "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+    def ran(step: dict[str, str], *more: str) -> subprocess.CompletedProcess[str]:
+        line = step["run"].replace("net.pt2", source.name).replace("net.onnx", target.name)
+        words = ["bash", "-e", "-c", shlex.join([*shlex.split(line), *more])]
+        return subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    (tmp_path / "known.json").write_text("[]")
+    assert ran(check).returncode == 1
+    failed = ran(localize)
+    assert failed.returncode == 1
+    assert f"::error file={target.name},title=conrepair%3A" in failed.stdout
+    assert " at conv2: " in failed.stdout
+    assert ran(localize, "--update-baseline").returncode == 0
+    accepted = ran(check)
+    assert accepted.returncode == 0, accepted.stdout
+    assert accepted.stdout.startswith("known: ")
 
 
 def test_the_example_gives_the_action_what_it_takes() -> None:
