@@ -67,9 +67,9 @@ def test_a_layer_that_it_computes_wrongly_is_named_within_half_precision(tmp_pat
     {{ a = MatMul (x, w) m = Mul (a, k) i = Cast <to = 6> (m) q = Div (i, four)
     c = Cast <to = 1> (q) y = Softmax (c) }}"""
     onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
-    if conrepair.execute(tmp_path / "net.onnx", backend="qnn").verdict == "noise":
+    found = conrepair.localize(tmp_path / "net.onnx", tmp_path / "net.onnx", backend="qnn", samples=4)
+    if found.verdict == "noise":
         pytest.skip("this QNN divides whole numbers as ONNX does")
-    found = conrepair.localize(tmp_path / "net.onnx", tmp_path / "net.onnx", backend="qnn")
     assert [fault.source_tensor for fault in found.faults] == ["q"]
 
 

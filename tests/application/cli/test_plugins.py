@@ -82,7 +82,7 @@ def test_a_backend_runs_models_of_an_audit_under_its_options(place: Path) -> Non
         (
             ("fuses",),
             "tanh",
-            "computes these 2 operators as one: with `m` as an output of the file, the error is gone",
+            "computes these 2 operators as one: the error is gone",
         ),
         (("named",), "tanh", ""),
     ],

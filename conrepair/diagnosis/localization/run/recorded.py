@@ -270,10 +270,11 @@ class RecordedSide:
         more: tuple[str, ...] = ()
         joined = [f"`{name}`" for node in nodes for name in node.outputs if name in (self._hidden or ())]
         if joined:
-            more = (
-                f"the backend computes these {len(nodes)} operators as one: with {', '.join(joined[:_NAMED])} as an "
-                "output of the file, the error is gone",
+            words += (
+                f". The backend computes these {len(nodes)} operators as one: the error is gone where a tensor "
+                "between them is an output of the file"
             )
+            more = (f"such tensors are {', '.join(joined[:_NAMED])}",)
         elif self._hidden is None and (wanted := self._inner(nodes, pair.target)):
             words += f". The fault is in one of {len(nodes)} operators: record {wanted} too, to find which"
         kind = Kind.PARAMETERS if len(nodes) == 1 and nodes[0].parameters else Kind.GRAPH
