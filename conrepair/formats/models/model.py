@@ -11,7 +11,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from conrepair.ground.data.tensor_spec import TensorSpec
+import numpy as np
+
+from conrepair.ground.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.ground.runtime.words import shortened
 
 
@@ -190,8 +192,8 @@ class Description:
         counted = self.parameters or not missing
         return [
             ("format", f"{self.format}{version}{opset}"),
-            *(("input", str(spec)) for spec in self.inputs),
-            *(("output", str(spec)) for spec in self.outputs),
+            *(("input", _with_grid(spec)) for spec in self.inputs),
+            *(("output", _with_grid(spec)) for spec in self.outputs),
             *([("parameters", f"{self.parameters:,} ({self.precision}{stored})")] if counted else []),
             *([("state", ", ".join(self.states))] if self.states else []),
             ("operators", ", ".join(f"{name} {count}" for name, count in self.operators.items())),
@@ -215,6 +217,16 @@ class Description:
     def quantized(self) -> bool:
         """Whether most of the weights are stored, or rounded before they're used, as integers of few bits."""
         return "quantized" in self.precision
+
+
+def _with_grid(spec: TensorSpec) -> str:
+    """An input or output with what its integers stand for."""
+    grid = spec.quantization
+    if grid is None:
+        return str(spec)
+    limits = np.iinfo(numpy_dtype(spec.dtype))
+    low, high = (grid.scale * (int(end) - grid.zero_point) for end in (limits.min, limits.max))
+    return f"{spec}, scale {grid.scale:.9g} and zero point {grid.zero_point}: holds {low:.4g} to {high:.4g}"
 
 
 @dataclass(frozen=True)

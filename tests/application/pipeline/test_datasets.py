@@ -54,8 +54,12 @@ def test_the_limit(folder: Path) -> None:
     found = resolve(folder, folder="photos", limit=2)
     assert found.names == ("cats/2.png", "cats/10.png")
     assert found.labels == (0, 0)
+    assert found.about == "photos in photos (2 of 3, spread over the folder, 2 labelled)"
+    for index in range(2, 5):
+        photo(folder / "photos" / "dogs" / f"{index}.png", 10 + index)
+    assert resolve(folder, folder="photos", limit=3).names == ("cats/2.png", "dogs/1.png", "dogs/3.png")
     assert found.sha256 != resolve(folder, folder="photos").sha256
-    assert resolve(folder, folder="photos", limit=9).count == 3
+    assert resolve(folder, folder="photos", limit=9).count == 6
 
 
 def test_labels_by_policy_and_by_table(folder: Path) -> None:
@@ -65,6 +69,10 @@ def test_labels_by_policy_and_by_table(folder: Path) -> None:
     (folder / "tables" / "mine.csv").write_text("file,label\ncats/2.png,7\ncats/10.png,8\ndogs/1.png,9\n")
     found = resolve(folder, folder="photos", labels="tables/mine.csv")
     assert found.labels == (7, 8, 9), "the table's path starts at the configuration's folder, too"
+    (folder / "tables" / "order.txt").write_text("dogs\ncats\n")
+    for classes in ("tables/order.txt", ["dogs", "cats"]):
+        found = resolve(folder, folder="photos", classes=classes)
+        assert (found.labels, found.classes) == ((1, 1, 0), ("dogs", "cats"))
     with pytest.raises(DataError, match=r"none\.csv"):
         resolve(folder, folder="photos", labels="none.csv")
 
@@ -99,7 +107,7 @@ def test_tensors(tmp_path: Path) -> None:
     assert found.names == tuple(f"sample_{index:05d}" for index in range(5))
     assert found.labels == (None,) * 5
     assert found.about == "tensors of data.npz (5)"
-    assert resolve(tmp_path, tensors="data.npz", limit=2).count == 2
+    assert resolve(tmp_path, tensors="data.npz", limit=2).about == "tensors of data.npz (the first 2 of 5)"
     assert resolve(tmp_path, tensors="data.npz", limit=9).count == 5
     np.save(tmp_path / "data.npy", np.zeros((5, 3), np.float32))
     other = resolve(tmp_path, tensors="data.npy")

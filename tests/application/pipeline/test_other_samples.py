@@ -20,11 +20,11 @@ pytestmark = pytest.mark.timeout(180)
 SHOWS = 9  # the only sample whose values reach the bound
 
 
-def files(folder: Path) -> list[dict[str, Any]]:
+def files(folder: Path, shows: int = SHOWS) -> list[dict[str, Any]]:
     """A table of which the target has one row wrong; one sample reads that row."""
     table = networks.drawn(12, 5, seed=1)
     other = table.copy()
-    other[SHOWS] *= -1
+    other[shows] *= -1
     for name, rows in (("source", table), ("target", other)):
         text = "small (int64[batch] ids) => (float[batch, 4] y) { h = Gather (table, ids)\n y = MatMul (h, w) }"
         networks.written(folder / f"{name}.onnx", text, {"table": rows, "w": networks.drawn(5, 4, seed=2)})
@@ -35,9 +35,9 @@ def files(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def audited(folder: Path, **stages: bool) -> Row:
+def audited(folder: Path, shows: int = SHOWS, **stages: bool) -> Row:
     value = {
-        "models": files(folder),
+        "models": files(folder, shows),
         "stages": stages,
         "dataset": {"tensors": "data.npz"},
         "localize": {"samples": 3, "when": "always"},
@@ -53,6 +53,14 @@ def test_the_samples_that_differ_most_are_looked_at(tmp_path: Path) -> None:
     assert found is not None
     assert found.verdict is Verdict.FAULTY, found.reason
     assert found.first[0] == SHOWS
+    assert found.faults[0].target_layers[0] == "h"
+
+
+def test_samples_are_spread_over_the_data(tmp_path: Path) -> None:
+    """As a folder of photos has one class behind the other: the first three of twelve would be of one."""
+    found = audited(tmp_path, shows=8, localize=True).localized.result
+    assert found is not None
+    assert (found.samples, found.first) == (3, ())
     assert found.faults[0].target_layers[0] == "h"
 
 
