@@ -16,6 +16,8 @@ from conrepair_lab.campaigns import since as module
 from conrepair_lab.campaigns.rechecking import Rechecked
 from conrepair_lab.campaigns.since import since, turning
 from conrepair_lab.fuzz.finding import Finding
+from conrepair_lab.fuzz.shown import Shown
+from conrepair_lab.report.fuzz.folder import ISSUE, read_finding
 
 RELEASES = [f"1.{number}.0" for number in range(12)]
 
@@ -78,7 +80,8 @@ def test_a_findings_releases(
         asked.append(other.release)
         if place in broken:
             raise ToolEnvironmentError("no wheel")
-        return [Rechecked(other, "there" if place in wrong else "gone", "")]
+        said = "there" if place in wrong else "gone"
+        return [Rechecked(other, said, "", Shown(other.release, said, "exit code 0", "as it should be"))]
 
     monkeypatch.setattr(module, "tried_again", tried)
     monkeypatch.setattr(module, "releases_of", lambda name: RELEASES if name == "onnxruntime" else [])
@@ -89,3 +92,11 @@ def test_a_findings_releases(
     assert list(found.asked) == asked
     assert own not in asked
     assert found.words.startswith(f"wrong since {expected[0]}, ")
+    (folder,) = (tmp_path / "findings").iterdir()
+    told = read_finding(folder)
+    assert told.since is not None
+    assert (told.since.first_wrong, told.since.last_right, told.since.first_right) == expected
+    assert [item.release for item in told.shown] == [release for release in expected[1:] if release]
+    text = (folder / ISSUE).read_text(encoding="utf-8")
+    assert f"Releases: wrong since {expected[0]}" in text
+    assert ("as it should be" in text) == bool(told.shown)
