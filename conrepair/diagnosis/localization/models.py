@@ -35,7 +35,7 @@ from conrepair.formats.models.formats import RECORDED
 from conrepair.formats.models.model import Model
 from conrepair.formats.models.registry import framework
 from conrepair.ground.data.declared_sizes import sizes_wanted
-from conrepair.ground.data.feeds import Feeds, batches, open_feeds
+from conrepair.ground.data.feeds import batches, open_feeds
 from conrepair.ground.data.fitted_grid import fitted_grid
 from conrepair.ground.data.recorded import outputs_among, read_recorded
 from conrepair.ground.data.stored_values import real_values
