@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import localizations
 import pytest
 
-from conrepair.application.report.causes import Cause, causes_of, step_of
+from conrepair.application.report.causes import Cause, causes_of, decision_of, step_of
 from conrepair.application.report.result import (
     AuditResult,
     Compared,
@@ -202,3 +203,33 @@ def test_the_console_tells_a_cause_once_and_repeats_none_of_it_in_its_rows() -> 
     assert text.count("divisor_override") == 2, "in the first sentence, and by its cause"
     assert "relative error 0.5" not in text, "the table has it"
     assert "   next: To prevent it, look at what writes" in text
+
+
+def run_of(*rows: Row, **more: Any) -> AuditResult:
+    run = localizations.run_of(localizations.made(1), ABOUT)
+    return dataclasses.replace(run, kind="audit", rows=rows, **more)
+
+
+def test_a_cause_of_many_targets_fits_a_screen() -> None:
+    text = summary_text(run_of(*(target(f"net{place}", dropped(1)) for place in range(10))))
+    assert "   and 2 more targets\n" in text
+    assert "don't ship" in text.lower()
+
+
+def test_an_audit_is_decided_in_a_sentence() -> None:
+    right = dataclasses.replace(target("right"), verdict=Verdict.EQUIVALENT)
+    given = dataclasses.replace(
+        target("vendor", dropped(1), conversion=""), ran=Ran(artifact=Model("onnx", "/x/theirs.onnx", "0" * 64))
+    )
+    doubtful = dataclasses.replace(target("odd"), verdict=Verdict.UNDECIDED)
+    said = decision_of(run_of(right, given, doubtful))
+    assert said == (
+        "Ship this one: right/exporter; "
+        f"don't ship theirs.onnx: layer block/1/conv (layer_1 in the converted model): {DROPPED}; "
+        "can't tell whether odd/exporter is right."
+    )
+    known = {row.where: "issue 7" for row in (given, doubtful)}
+    assert decision_of(run_of(right, given, doubtful, known=known)) == (
+        "Ship this one: right/exporter; known, and accepted as they are: theirs.onnx, odd/exporter."
+    )
+    assert decision_of(run_of()) == ""

@@ -180,9 +180,8 @@ def held_against(result: AuditResult, file: str | Path | None, *, update: bool =
 
 def _aliases(row: Row) -> dict[tuple[str, str], tuple[str, str]]:
     """What faults are called by, by the other names of their layers."""
-    done, found = row.repaired.result, row.localized.result
-    sides = [*([] if found is None else [found]), *([] if done is None else [done.after])]
-    faults = [fault for side in sides for fault in side.faults]
+    sides = [row.localized.result, *(() if row.repaired.result is None else (row.repaired.result.after,))]
+    faults = [fault for side in sides if side is not None for fault in side.faults]
     return {
         (str(fault.kind), name): place_of(fault)
         for fault in reversed(faults)
