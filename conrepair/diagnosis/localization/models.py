@@ -49,6 +49,10 @@ from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging.arithmetic import FLOAT32
 
 _EIGHT_BITS = "int8"  # the arithmetic of a device that gives integers
+_IN_INTEGERS = (
+    "can't tell which layer: a runtime computes a quantized model in integers only where no tensor between is an "
+    "output, and layers differ where these are made outputs. Compare the model before it's quantized on this backend"
+)
 
 
 @large_blocks_returned()
@@ -163,6 +167,8 @@ def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options
     side = RecordedSide(reference, recorded, work, options, is_right=is_right, hidden=hidden)
     found = side.localize(zip(feeds, rows, strict=True))
     notes = tuple(filter(None, (*found.notes, opened.note)))
+    if other.on is not None and options.quantized and found.faults:
+        found = dataclasses.replace(found, verdict=Verdict.UNDECIDED, reason=_IN_INTEGERS, faults=())
     return dataclasses.replace(
         found, notes=notes, samples=samples, graphs={fed.looked_into: graph_record(network.graph)}
     )
