@@ -22,12 +22,13 @@ from conrepair.formats.networks.network import Network
 from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.metrics.running_error import error_of
 from conrepair.ground.runtime.errors import InferenceError, ModelLoadError
+from conrepair.verdicts.judging.arithmetic import arithmetic_of
 from conrepair.verdicts.judging.numbers import LARGEST_NOISE
 
 _Run = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 _MOST = 48  # times that a runtime loads a model to find which tensors hide an error
 _PART = 0.5  # of an error that is still there where it's the same error
-_LEAST = 1e-3 * LARGEST_NOISE  # relative L2 of an error that's worth looking for
+_LEAST, _UNITS = 1e-3 * LARGEST_NOISE, 16.0  # relative L2 of an error that's worth looking for; in a backend's units
 _LARGE = 2**31  # bytes that no protobuf holds
 
 
@@ -78,6 +79,9 @@ class _Marking:
 
     def __init__(self, subject: FedModel, network: Network, folder: Path, feeds: Mapping[str, Array]) -> None:
         self._subject, self._network, self._folder, self._feeds = subject, network, folder, feeds
+        on = subject.on
+        computes_in = arithmetic_of("" if on is None else backend(on.name).arithmetic(on.options))
+        self._least = max(_LEAST, _UNITS * computes_in.unit)
         self._loads, self._outputs = 0, list(dict.fromkeys(network.output_names.values()))
         self._last: tuple[list[str], _Run] | None = None
         tensors, size = network.graph.tensors, len(next(iter(feeds.values())))
@@ -98,7 +102,7 @@ class _Marking:
         def shows(names: Sequence[str]) -> bool:
             try:
                 found = self.loaded(names)(self._feeds)
-                return far <= _LEAST or self._apart(plain, found) <= _PART * far
+                return far <= self._least or self._apart(plain, found) <= _PART * far
             except (ModelLoadError, InferenceError):  # it takes the model, and not with these outputs
                 return False
 
