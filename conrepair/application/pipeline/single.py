@@ -28,13 +28,13 @@ from conrepair.formats.models.detect import detect_framework
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import Feeds, open_feeds
-from conrepair.ground.data.fitted_grid import grid_in_words
 from conrepair.ground.data.stored_values import quantized
 from conrepair.ground.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.ground.intake.data import data_file
 from conrepair.ground.intake.models import model_file
 from conrepair.ground.runtime.errors import ConfigError, ConrepairError, UsageError
 from conrepair.ground.runtime.files.outputs import Output
+from conrepair.verdicts.evaluate.fitted_grid import grid_in_words
 
 """Formats that a backend may want in the place of another one, the first that it takes."""
 

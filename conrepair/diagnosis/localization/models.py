@@ -36,7 +36,6 @@ from conrepair.formats.models.model import Model
 from conrepair.formats.models.registry import framework
 from conrepair.ground.data.declared_sizes import sizes_wanted
 from conrepair.ground.data.feeds import batches, open_feeds
-from conrepair.ground.data.fitted_grid import fitted_grid
 from conrepair.ground.data.recorded import outputs_among, read_recorded
 from conrepair.ground.data.stored_values import real_values
 from conrepair.ground.data.tensor_spec import TensorSpec
@@ -45,6 +44,7 @@ from conrepair.ground.graph.layer_graph import Array
 from conrepair.ground.graph.record import graph_record
 from conrepair.ground.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.ground.runtime.processes.memory import large_blocks_returned
+from conrepair.verdicts.evaluate.fitted_grid import fitted_grid
 from conrepair.verdicts.evaluate.verdict import Verdict
 from conrepair.verdicts.judging.arithmetic import FLOAT32
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from conrepair.application.pipeline.evaluation import Execution
 from conrepair.application.pipeline.stages.state import RunState
 from conrepair.formats.models.formats import RECORDED
-from conrepair.ground.data.fitted_grid import NARROW, fitted_grid, grid_in_words
 from conrepair.ground.data.tensor_spec import TensorSpec
+from conrepair.verdicts.evaluate.fitted_grid import NARROW, fitted_grid, grid_in_words
 from conrepair.verdicts.evaluate.run import Run
 
 _SAVE = (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from conrepair.ground.data.fitted_grid import fitted_grid, grid_in_words
 from conrepair.ground.data.stored_values import quantized
 from conrepair.ground.data.tensor_spec import Quantization
+from conrepair.verdicts.evaluate.fitted_grid import fitted_grid, grid_in_words
 
 LOGITS = (np.random.default_rng(0).normal(size=(40, 10)) * 3).astype(np.float32)
 
