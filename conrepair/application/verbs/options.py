@@ -137,7 +137,7 @@ def samples(drawn: int, of_data: str, *, default: None = None) -> Any:
         default: Neither was chosen.
     """
     return option(
-        "Number of inputs: random ones, or of `data`: the first arrays, or photos spread over the folder.",
+        "Number of inputs: random ones, or of `data` (photos spread over the folder).",
         Value(arguments.SAMPLES, numbers.samples, "N"),
         "inputs",
         usual=f"{drawn}{of_data}",
@@ -165,7 +165,7 @@ class Fed(Loaded):
         default=None,
     )
     recipe: _Recipe = option(
-        "Preprocessing of photos: torchvision, keras:tf, keras:torch, tflite, ..., or a recipe.json.",
+        "Preprocessing of photos: torchvision, keras:tf, raw, ..., or a recipe.json.",
         _PREPARED,
         default=None,
     )
@@ -349,7 +349,7 @@ class Localize(Placed, Layers):
 
     of_data: ClassVar[int | None] = 256
 
-    samples: int | None = samples(32, ", fewer for models above 500 MB, and up to 256 of the data")
+    samples: int | None = samples(32, ", fewer for models above 500 MB, and 256 of the data")
     between: Sequence[Any] = option(
         "Models on the way from the original to the converted model, in order: tells which step brought a fault in.",
         Value(arguments.MODELS, metavar="FILE", many=True),

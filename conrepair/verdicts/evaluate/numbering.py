@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from conrepair.ground.data.pictures.class_names import numbered_in_words
 from conrepair.ground.runtime.words import percent
@@ -97,10 +96,12 @@ def _every_second(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 def _assigned(labels: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64]) -> dict[int, int]:
     """The output for each label, one for one, with which most predictions are right."""
+    from scipy.optimize import linear_sum_assignment  # which takes a while to import, and few runs need
+
     rows, columns = np.unique(labels), np.arange(max(predicted.max() + 1, len(np.unique(labels))))
     counts = np.zeros((len(rows), len(columns)))
     np.add.at(counts, (np.searchsorted(rows, labels), predicted), 1)
-    places, outputs = scipy.optimize.linear_sum_assignment(counts, maximize=True)
+    places, outputs = linear_sum_assignment(counts, maximize=True)
     return {int(rows[place]): int(columns[output]) for place, output in zip(places, outputs, strict=True)}
 
 
