@@ -137,7 +137,7 @@ def samples(drawn: int, of_data: str, *, default: None = None) -> Any:
         default: Neither was chosen.
     """
     return option(
-        "Number of inputs: random ones, or of `data` (photos spread over the folder).",
+        "Number of inputs: random ones, or of `data` (photos: every n-th).",
         Value(arguments.SAMPLES, numbers.samples, "N"),
         "inputs",
         usual=f"{drawn}{of_data}",
@@ -165,7 +165,7 @@ class Fed(Loaded):
         default=None,
     )
     recipe: _Recipe = option(
-        "Preprocessing of photos: torchvision, keras:tf, raw, ..., or a recipe.json.",
+        "Preprocessing of photos: torchvision, keras:tf, raw, or a recipe.json.",
         _PREPARED,
         default=None,
     )
