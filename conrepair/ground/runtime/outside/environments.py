@@ -187,6 +187,8 @@ def make_environment(wanted: Environment, display: ProgressDisplay) -> MadeEnvir
         StorageError: if the cache folder can't be made.
     """
     if made := find_environment(wanted):
+        with contextlib.suppress(OSError):  # in a folder that only others may write to
+            os.utime(made.folder / _RECORD)
         return made
     _check(wanted)
     with _lock(wanted, display) as lock:
@@ -219,8 +221,6 @@ def use_environment(wanted: Environment) -> Iterator[tuple[MadeEnvironment, int]
     try:
         lock(descriptor, shared=True)
         made = find_environment(wanted)
-        with contextlib.suppress(OSError):  # in a folder that only others may write to
-            os.utime(_folder(wanted) / _RECORD)
         yield (made, descriptor) if made else None
     finally:
         os.close(descriptor)

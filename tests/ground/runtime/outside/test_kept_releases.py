@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from conrepair.application.cli import main
+from conrepair.application.engine.place import make_environments
 from conrepair.ground.runtime.errors import UsageError
 from conrepair.ground.runtime.outside.environments import environments_folder, use_environment
 from conrepair.ground.runtime.outside.releases import RELEASES_LIMIT, kept_releases, release, trim_releases
+from conrepair.ground.runtime.shown.progress import ProgressDisplay
 
 NAMES = ("onnxruntime==1.18.0", "onnxruntime==1.19.0", "onnxruntime==1.20.0")
 
@@ -50,7 +52,13 @@ def test_what_is_needed_or_used_stays() -> None:
     with use_environment(release("onnxruntime", "1.19.0")) as used:
         assert used is not None
         assert trim_releases(["onnxruntime==1.20.0"], limit=0) == ["onnxruntime==1.18.0"]
-    assert names() == ["onnxruntime==1.19.0", "onnxruntime==1.20.0"], "what was used last is first"
+    assert names() == ["onnxruntime==1.19.0", "onnxruntime==1.20.0"]
+
+
+def test_what_is_asked_for_again_was_used_last() -> None:
+    with ProgressDisplay(quiet=True) as display:
+        make_environments(["onnx", "onnxruntime==1.20.0"], display)
+    assert names() == ["onnxruntime==1.20.0", "onnxruntime==1.18.0"], "3 GB were too much"
 
 
 def test_a_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
