@@ -33,6 +33,7 @@ _KIN = (
     ("MaxPool", "AveragePool"),
 )
 _AXES = 4  # of networks
+_MANY = 5  # axes: more than others have
 _MOST_TOLD = 8  # numbers
 _MOST_ORDERED, _MOST_ORDERS = 4, 24  # numbers of which all orders are tried; of axes
 
@@ -237,6 +238,10 @@ def _of_operands(subject: Subject, node: onnx.NodeProto, constants: Mapping[str,
         told = f"operands {words} in {node.name} ({op})"
         yield Change(f"{op} {words}", told, node.name, partial(how, reader=node.name))
     outputs = {item.name for item in subject.model.graph.output}
+    inside = bool(node.input) and node.output[0] not in outputs
+    if inside and subject.types.get(node.input[0]) == subject.types.get(node.output[0]):
+        how = partial(_left_out, reader=node.name)
+        yield Change(f"{op} left out", f"{node.name} ({op}) is left out", node.name, how)
     for name in node.output:
         if name and name not in outputs:
             yield Change(f"{op} shown", f"{name} is an output", f"{name} shown", partial(_shown, name=name))
@@ -244,12 +249,14 @@ def _of_operands(subject: Subject, node: onnx.NodeProto, constants: Mapping[str,
 
 
 def _between(to: Subject, reader: str, place: int, op: str, said: Mapping[str, Any]) -> None:
-    graph = to.model.graph
+    """Before what reads it, or (Identity) behind what makes it: rules go through nodes in their order."""
+    graph, made = to.model.graph, f"{reader}_{place}_between"
     where = next(number for number, node in enumerate(graph.node) if node.name == reader)
-    made = f"{reader}_{place}_between"
-    node = helper.make_node(op, [graph.node[where].input[place]], [made], name=made, **said)
+    name = graph.node[where].input[place]
     graph.node[where].input[place] = made
-    graph.node.insert(where, node)
+    if op == "Identity":
+        where = next((number + 1 for number, node in enumerate(graph.node) if name in node.output), 0)
+    graph.node.insert(where, helper.make_node(op, [name], [made], name=made, **said))
 
 
 def _swap(to: Subject, reader: str) -> None:
@@ -260,6 +267,15 @@ def _swap(to: Subject, reader: str) -> None:
 def _one(to: Subject, reader: str) -> None:
     there = to.node(reader)
     there.input[1] = there.input[0]
+
+
+def _left_out(to: Subject, reader: str) -> None:
+    """What read it reads what it read first."""
+    gone = to.node(reader)
+    for node in to.model.graph.node:
+        for place, name in enumerate(node.input):
+            if name == gone.output[0]:
+                node.input[place] = gone.input[0]
 
 
 def _shown(to: Subject, name: str) -> None:
@@ -305,6 +321,7 @@ def _shaped(array: Array) -> Iterator[tuple[str, Array]]:
     yield "with an axis more", array[None]
     if array.ndim == 0:
         yield "with two axes", array[None, None]
+        yield "with many axes", array.reshape((1,) * _MANY)
         return
     first = array.reshape(-1)[:1]
     for axis in range(array.ndim):

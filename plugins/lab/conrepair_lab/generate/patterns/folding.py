@@ -8,7 +8,7 @@ written_patterns("""
 constants added up: onnxruntime:ConstantFolding relax:FoldConstant xla:constant-folding inductor:constant_fold
     x = some(); x + row(x) * Exp(row(x))
 reciprocal and product: onnxruntime:DivMulFusion xla:algsimp inductor:pointwise
-    x = some(); 1 / (Abs(x) + 1) * Tanh(x)
+    x = some(); one(1 / (Abs(x) + 1) * Tanh(x), 1 / x * like(x))
 choice by what is not: onnxruntime:NotWhereFusion xla:algsimp
     x = some(); Where(Not(x < 0.5), x, -x)
 exp and log: xla:algsimp inductor:pointwise

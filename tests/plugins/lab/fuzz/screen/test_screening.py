@@ -76,6 +76,12 @@ def test_a_power_that_no_norm_has_is_a_suspect(tmp_path: Path) -> None:
     assert of_powers[0].case.model.graph.output[0].type.tensor_type.elem_type == 1
 
 
+def test_nodes_without_effect_stand_where_rules_come_first(tmp_path: Path) -> None:
+    """Two rules together lose what makes a factor, as long as that stands before the division."""
+    found = list(seen(Screener(entry("ort-all"), tmp_path, step=FURTHER), "reciprocal and product"))
+    assert ("DivMulFusion", "EliminateIdentity") in {item.causes for item in found}
+
+
 def test_what_computes_the_same_is_no_suspect(tmp_path: Path) -> None:
     screener = Screener(entry("ort-none"), tmp_path)
     assert not list(seen(screener, "silu"))
