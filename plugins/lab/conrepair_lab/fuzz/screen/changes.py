@@ -249,12 +249,12 @@ def _of_operands(subject: Subject, node: onnx.NodeProto, constants: Mapping[str,
 
 
 def _between(to: Subject, reader: str, place: int, op: str, said: Mapping[str, Any]) -> None:
-    """Before what reads it, or (Identity) behind what makes it: rules go through nodes in their order."""
+    """Before what reads it (Transpose), or behind what makes it: rules go through nodes in their order."""
     graph, made = to.model.graph, f"{reader}_{place}_between"
     where = next(number for number, node in enumerate(graph.node) if node.name == reader)
     name = graph.node[where].input[place]
     graph.node[where].input[place] = made
-    if op == "Identity":
+    if op != "Transpose":
         where = next((number + 1 for number, node in enumerate(graph.node) if name in node.output), 0)
     graph.node.insert(where, helper.make_node(op, [name], [made], name=made, **said))
 
