@@ -103,9 +103,10 @@ def _compiled(proto: Any, arguments: Sequence[str]) -> Any:
             str(module), input_type="onnx", target_backends=["llvm-cpu"], extra_args=list(arguments)
         )
     except iree.compiler.CompilerToolError as error:
-        line = next((line for line in str(error).splitlines() if "error:" in line), str(error))
-        if _GAP in str(error):
-            raise NotImplementedError(line) from None
+        said = str(error)
+        error.args = (next((line for line in said.splitlines() if "error:" in line.lower()), said),)  # of many
+        if _GAP in said:
+            raise NotImplementedError(str(error)) from None
         raise
 
 

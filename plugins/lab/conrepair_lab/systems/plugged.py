@@ -10,7 +10,7 @@ import onnx
 from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.models.model import Model
 from conrepair.formats.onnx.load.proto_file import read_proto
-from conrepair.ground.runtime.errors import ConfigError, ConrepairError, ConversionError, UsageError
+from conrepair.ground.runtime.errors import ConfigError, ConversionError, UsageError
 from conrepair.verdicts.truth.widening import types_of
 from conrepair_lab.systems.system import Program, Setting, System, through_conrepair
 
@@ -69,10 +69,9 @@ class Plugged(System):
             raise ConversionError(f"{self.name} computes {', '.join(narrowed)} in a narrower type")
         try:
             return super().converted(model, setting, folder)
-        except ConrepairError:
-            raise
-        except Exception as error:  # noqa: BLE001 (a converter, which has systems of its own)
-            raise ConversionError(f"{self.route(setting, model).name} fails: {error}") from None
+        except Exception as error:  # noqa: BLE001
+            # Without its cause: what a converter stumbles over is looked for by systems of converters.
+            raise ConversionError(str(error)) from None
 
     def threads(self, setting: Setting) -> bool:
         """Whether the backend has an option of that name."""

@@ -16,7 +16,7 @@ import pytest
 from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.models.identity import model_sha256
 from conrepair.formats.models.model import Model
-from conrepair.ground.runtime.errors import UsageError
+from conrepair.ground.runtime.errors import ConversionError, UsageError
 from conrepair.plugins import Backend, ConfigError, Runnable, Switch, describe
 from conrepair_lab.cases.case import Case
 from conrepair_lab.fuzz.cause import isolated
@@ -202,7 +202,7 @@ def test_what_a_converter_stumbles_over_is_no_fault_of_the_backend(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def fails(self: System, *_: Any) -> Model:
-        raise IndexError("out of range")
+        raise ConversionError("onnx2torch fails") from IndexError("out of range")
 
     monkeypatch.setattr(System, "converted", fails)
     ended = tried(case(), entry("mine").runs, entry("mine").chosen, tmp_path).ended
