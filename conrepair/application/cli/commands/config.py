@@ -148,7 +148,8 @@ def _exit_code(translation: Translation | None) -> int:
 def _show(options: argparse.Namespace, headline: str, translation: Translation | None) -> None:
     entries = () if translation is None else translation.entries
     if options.format == "json":
-        value = {"about": headline, "keys": [dataclasses.asdict(entry) for entry in entries]}
+        repair = None if translation is None or translation.repair is None else dataclasses.asdict(translation.repair)
+        value = {"about": headline, "keys": [dataclasses.asdict(entry) for entry in entries], "repair": repair}
         say(json.dumps(value, indent=2, ensure_ascii=False))
         return
     lines = [] if translation is None else account_lines(translation)
