@@ -134,10 +134,9 @@ def entry(name: str) -> Entry:
         if system not in {*SYSTEMS, *BACKENDS.own}:
             with contextlib.suppress(KeyError):
                 Plugged(system, _FILES)  # says why it's none
-        if system in _KNOWN:
-            raise UsageError(
-                f"{system} is a plug-in for a runtime that isn't installed: pip install conrepair-{system}"
-            )
+        if system in _KNOWN and system not in SYSTEMS:
+            place = f"conrepair-{system} (plugins/{system} of conrepair's repository)"
+            raise UsageError(f"{system} is run by a plug-in that isn't installed: pip install {place}")
         hint = meant(name, names(), f"there are {', '.join(names())}")
         raise UsageError(f"there is no system called {name!r}{hint}")
     found = Entry(system, setting or SYSTEMS[system].usual, release)

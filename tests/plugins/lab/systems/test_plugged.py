@@ -23,6 +23,7 @@ from conrepair_lab.fuzz.cause import isolated
 from conrepair_lab.fuzz.looking import RIGHT, SUSPECT, look
 from conrepair_lab.fuzz.suspicion import REFUSED
 from conrepair_lab.fuzz.trial import tried
+from conrepair_lab.systems import registry
 from conrepair_lab.systems.plugged import Plugged
 from conrepair_lab.systems.registry import SYSTEMS, entry, names
 from conrepair_lab.systems.system import System
@@ -162,10 +163,17 @@ def test_what_is_no_system_says_why(name: str, words: str) -> None:
         entry(name)
 
 
-def test_a_plugin_that_is_not_installed_is_named() -> None:
-    if "iree" not in SYSTEMS:
-        with pytest.raises(UsageError, match="pip install conrepair-iree"):
-            entry("iree-O0")
+def test_a_plugin_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str, files: Mapping[str, str]) -> Plugged:
+        raise KeyError(name)
+
+    monkeypatch.delitem(SYSTEMS, "iree", raising=False)
+    monkeypatch.setattr(registry, "Plugged", absent)
+    with pytest.raises(UsageError, match="pip install conrepair-iree"):
+        entry("iree-O0")
+    monkeypatch.setitem(SYSTEMS, "iree", SYSTEMS["my-fast"])
+    with pytest.raises(UsageError, match="there is no system called 'iree-O0'"):
+        entry("iree-O0")
 
 
 def test_a_program_does_the_same_without_conrepair(tmp_path: Path) -> None:
