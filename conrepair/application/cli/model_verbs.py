@@ -89,7 +89,7 @@ def localize(parser: Parser) -> None:
         help="The converted model, or several; a folder that `build` wrote, or outputs computed elsewhere (.npz).",
     )
     add_options(parser, Localize)
-    add_baseline(parser)
+    add_baseline(parser, seldom=True)
     add_timeout(parser, "model")
     add_format(parser, "text", "json", "github")
     add_output(

@@ -158,25 +158,29 @@ def add_output(parser: Parser, words: str, *, metavar: str = "FOLDER", default: 
     parser["output"].add_argument("-o", "--output", metavar=metavar, default=default, help=words)
 
 
-def add_baseline(parser: Parser, *, what: str = "differences") -> None:
+def add_baseline(parser: Parser, *, what: str = "differences", seldom: bool = False) -> None:
     """For verbs that judge: what is known makes them fail no more.
 
     Args:
         parser: Of the verb; one whose own options name the file has it already.
         what: It's a list of.
+        seldom: Whether only the whole help has it.
     """
+    given: list[argparse.Action] = []
     if what == "differences":
-        parser["tolerances"].add_argument(
+        known = parser["tolerances"].add_argument(
             "--baseline",
             metavar="FILE",
             help="Known differences (JSON): they don't fail, new or worse ones do, one that has gone is named "
             "(docs/report.md).",
         )
-    parser["output"].add_argument(
+        given.append(known)
+    update = parser["output"].add_argument(
         "--update-baseline",
         action="store_true",
         help=f"Write the {what} of this run into the file of --baseline; reasons that stand in it are kept.",
     )
+    parser.seldom += [*given, update] if seldom else []
 
 
 def add_force(parser: Parser) -> None:

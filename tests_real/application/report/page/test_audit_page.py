@@ -110,9 +110,9 @@ def test_one_cause_has_its_targets_and_links_to_files_that_are_there(browser: An
 def test_the_matrix_is_sorted_and_filtered_by_verdict(browser: Any, wrong: Path) -> None:
     with opened(browser, wrong) as seen:
         rows = seen.page.locator(".matrix tbody tr:visible")
-        seen.page.locator(".matrix thead").get_by_role("button", name="libraries").click()
+        seen.page.locator(".matrix thead").get_by_role("button", name="own library").click()
         assert rows.first.locator(".badge").text_content() == "repaired"
-        seen.page.locator(".matrix thead").get_by_role("button", name="libraries").click()
+        seen.page.locator(".matrix thead").get_by_role("button", name="own library").click()
         assert rows.first.locator(".badge").text_content() == "faulty"
         repaired = seen.page.get_by_role("button", name="repaired 4")
         repaired.focus()
