@@ -163,7 +163,7 @@ def first_samples(state: RunState, subject: Subject) -> tuple[int, ...]:
     """The samples that a model's layers are compared on: spread over data, which may have classes one by one.
 
     Returns:
-        None where it's the first ones: all there are, drawn ones, or steps of a state.
+        None at all where it's the first ones: all there are, drawn ones, or steps of a state.
     """
     dataset, few = subject.dataset, state.settings.layers.samples
     if dataset is None or subject.drawn or dataset.count <= few or state.steps_of(subject) > 1:
