@@ -60,9 +60,12 @@ def name_of(row: Row, result: AuditResult) -> str:
 
 
 def called(row: Row) -> str:
-    """What a person calls a converted model of an audit: a file that was given, not converted, by its name."""
-    given = row.kind == "target" and not row.conversion and row.ran.artifact is not None
-    return Path(row.ran.artifact.path).name if given and row.ran.artifact else row.label.replace("+", " > ")
+    """What a person calls a converted model of an audit: of a file that was given, not converted, that's told, too."""
+    label, made = row.label.replace("+", " > "), row.ran.artifact
+    if row.kind != "target" or row.conversion or made is None:
+        return label
+    file = Path(made.path).name
+    return file if label in file else f"{label} ({file})"
 
 
 def conversion_of(row: Row) -> str:

@@ -225,11 +225,11 @@ def test_an_audit_is_decided_in_a_sentence() -> None:
     said = decision_of(run_of(right, given, doubtful))
     assert said == (
         "Ship this one: right/exporter; "
-        f"don't ship theirs.onnx: layer block/1/conv (layer_1 in the converted model): {DROPPED}; "
+        f"don't ship vendor (theirs.onnx): layer block/1/conv (layer_1 in the converted model): {DROPPED}; "
         "can't tell whether odd/exporter is right."
     )
     known = {row.where: "issue 7" for row in (given, doubtful)}
     assert decision_of(run_of(right, given, doubtful, known=known)) == (
-        "Ship this one: right/exporter; known, and accepted as they are: theirs.onnx, odd/exporter."
+        "Ship this one: right/exporter; known, and accepted as they are: vendor (theirs.onnx), odd/exporter."
     )
     assert decision_of(run_of()) == ""

@@ -98,7 +98,7 @@ def test_one_cause_has_its_targets_and_links_to_files_that_are_there(browser: An
     with opened(browser, folder / "report.html") as seen:
         (cause,) = seen.page.locator(".causes > ol > li").all()
         assert "2 targets, all repaired" in str(cause.locator("h3").text_content())
-        assert cause.locator("ul li > a").all_text_contents() == ["padded", "again"]
+        assert cause.locator("ul li > a").all_text_contents() == ["padded (target.onnx)", "again (other.onnx)"]
         assert cause.locator("code").count() > 0, "names are code"
         links = [str(link.get_attribute("href")) for link in seen.page.locator(".files a").all()]
         assert "repair/padded/source/repaired.onnx" in links
