@@ -60,7 +60,7 @@ def name_of(row: Row, result: AuditResult) -> str:
 
 
 def called(row: Row) -> str:
-    """What a person calls a converted model of an audit; a file that was given, and not converted, by its name, too."""
+    """What a person calls a converted model of an audit; a file that was given, not converted, by its name, too."""
     label, made = row.label.replace("+", " > "), row.ran.artifact
     if row.kind != "target" or row.conversion or made is None:
         return label
