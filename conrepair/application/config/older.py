@@ -53,14 +53,12 @@ class Translation:
         value: In our form, as JSON; None when there's not one model in it.
         config: The same, checked.
         entries: What became of every key, in the order of the file.
-        repair: The repair that is asked for, a dataclass, if there's a section for it.
         tool: Whose form it had.
     """
 
     value: dict[str, Any] | None
     config: AuditConfig | None
     entries: tuple[AccountEntry, ...]
-    repair: Any
     tool: str
 
     @property

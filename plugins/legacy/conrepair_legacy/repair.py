@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 from conrepair.application.config.older import KeyOutcome
@@ -39,61 +38,9 @@ _RECORDED = {
 }
 
 
-@dataclass(frozen=True)
-class RepairInput:
-    """An input as the older configuration declares it.
-
-    Attributes:
-        name: If given.
-        shape: If given.
-    """
-
-    name: str | None
-    shape: tuple[int | str | None, ...] | None
-
-
-@dataclass(frozen=True)
-class RepairRequest:
-    """The repair that the older configuration asks for, wish by wish.
-
-    Attributes:
-        source: Name of the source in the new configuration.
-        target: Name of the model to repair.
-        enabled: Whether to repair.
-        output: Folder for what is repaired, relative to the configuration's.
-        seconds: Time limit.
-        align_input: Bring the target's input into the source's order when they differ.
-        adjust_dimensions: Copy dimensions of inputs.
-        adjust_transposes: Change Transpose nodes.
-        transpose_order: Their permutation.
-        single_output: Drop all outputs but the first.
-        go_on: Repair on when a photo's answer is right.
-        rank_layers: Try suspicious layers first.
-        source_input: Declared.
-        target_input: Declared.
-        edits: The sorts that it's confined to; None: all.
-    """
-
-    source: str
-    target: str
-    enabled: bool
-    output: str | None
-    seconds: float
-    align_input: bool
-    adjust_dimensions: bool
-    adjust_transposes: bool
-    transpose_order: tuple[int, ...] | None
-    single_output: bool
-    go_on: bool
-    rank_layers: bool
-    source_input: RepairInput
-    target_input: RepairInput
-    edits: tuple[EditKind, ...] | None
-
-
 def translate_repair(
     context: Context, given: LegacyRepair, names: ModelNames, models: Sequence[LegacyModel]
-) -> tuple[tuple[dict[str, Any], ...], dict[str, Any], RepairRequest | None]:
+) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
     """Translate the section.
 
     Args:
@@ -103,31 +50,30 @@ def translate_repair(
         models: Whose build step may be what writes its files.
 
     Returns:
-        The pair in our form (empty where it can't be had), our section `localize`, and the repair itself.
+        The pair in our form (empty where it can't be had, and where it's one of `models` with its conversion); our
+        sections `localize` and `repair`, each where there's something to say in it.
     """
-    own = _built_here(context, given, models)
-    pair = () if own else _pair(context, given, names)
+    is_own = _is_built_here(context, given, models)
+    pair = () if is_own else _pair(context, given, names)
     _account_for_models(context, given)
     _account_for_settings(context, given)
-    localize = _suspiciousness(context, given)
-    if own is not None:
-        return (), localize, _request(context, given, *own)
-    if not pair:
-        return (), localize, None
-    return pair, localize, _request(context, given, pair[0]["name"], pair[1]["name"])
+    sections = _suspiciousness(context, given)
+    if (is_own or pair) and given.settings.enable_model_repair:
+        sections["repair"] = _section(given.settings)
+    return pair, sections
 
 
-def _built_here(context: Context, given: LegacyRepair, models: Sequence[LegacyModel]) -> tuple[str, str] | None:
-    """The model and its conversion, where the pair's files are those that the older build step writes for them.
+def _is_built_here(context: Context, given: LegacyRepair, models: Sequence[LegacyModel]) -> bool:
+    """Whether the pair's files are those that the older build step writes for a model and its conversion.
 
     It calls an ONNX form of each "<name>_<library>.onnx". Files that are there are taken as they are.
     """
     texts = given.source_rel_path or "", given.target_rel_path or ""
     if any(context.paths.has(context.paths.path(text)) for text in texts if text):
-        return None
+        return False
     source, target = (_written_for(text, models) for text in texts)
     if source is None or target is None or source[0] != target[0] or "_to_" not in target[1]:
-        return None
+        return False
     name, route = target
     words = f"the model '{name}', whose ONNX form the older build step wrote there"
     context.account.translated(f"{_PATH}.source_rel_path", words)
@@ -135,7 +81,7 @@ def _built_here(context: Context, given: LegacyRepair, models: Sequence[LegacyMo
         f"its conversion {route}, which the older build step wrote there: the audit's own is localized and repaired"
     )
     context.account.translated(f"{_PATH}.target_rel_path", words)
-    return name, f"{name}/{route}"
+    return True
 
 
 def _written_for(text: str, models: Sequence[LegacyModel]) -> tuple[str, str] | None:
@@ -251,32 +197,11 @@ def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:
         else:
             account.translated(f"{place}.{old}", f"localize.suspiciousness.{new}: {value}")
             result[new] = value
-    return {"suspiciousness": result} if enabled or len(result) > 1 else {}
+    return {"localize": {"suspiciousness": result}} if enabled or len(result) > 1 else {}
 
 
-def _request(context: Context, given: LegacyRepair, source: str, target: str) -> RepairRequest:
-    settings = given.settings
-    output = context.paths.path(given.out_rel_path) if given.out_rel_path else None
-    ends = [RepairInput(data.input_name, data.input) for data in (given.source_model_data, given.target_model_data)]
-    return RepairRequest(
-        source=source,
-        target=target,
-        enabled=bool(settings.enable_model_repair),
-        output=output,
-        seconds=_SECONDS if settings.time_limit is None else settings.time_limit,
-        align_input=settings.align_dimension is not False,
-        adjust_dimensions=settings.enable_dim_fix is not False,
-        adjust_transposes=settings.enable_transpose is not False,
-        transpose_order=given.target_model_data.transpose_order,
-        single_output=settings.clear_multiple_outputs is not False,
-        go_on=bool(settings.continue_repair_when_image_fixed),
-        rank_layers=bool(settings.enable_layer_analysis),
-        source_input=ends[0],
-        target_input=ends[1],
-        edits=_edits(settings),
-    )
-
-
-def _edits(settings: LegacyRepairSettings) -> tuple[EditKind, ...] | None:
+def _section(settings: LegacyRepairSettings) -> dict[str, Any]:
+    """Our section `repair`."""
     left_out = {kind for key, kind in _SWITCHES.items() if getattr(settings, key) is False}
-    return tuple(kind for kind in get_args(EditKind) if kind not in left_out) if left_out else None
+    edits = {"edits": [kind for kind in get_args(EditKind) if kind not in left_out]} if left_out else {}
+    return {"seconds": _SECONDS if settings.time_limit is None else settings.time_limit} | edits

@@ -6,20 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = [
-    "LegacyConfig",
-    "LegacyDataset",
-    "LegacyDevice",
-    "LegacyDevices",
-    "LegacyLayers",
-    "LegacyLibrary",
-    "LegacyModel",
-    "LegacyPaths",
-    "LegacyRepair",
-    "LegacyRepairModel",
-    "LegacyRepairSettings",
-]
-
 Shape = tuple[int | str | None, ...]
 
 

@@ -10,13 +10,14 @@ from conrepair.application.config.older import KeyOutcome
 from conrepair_legacy.account import UNREAD, Context
 from conrepair_legacy.schema import LegacyConfig, LegacyDevice, LegacyModel
 
-_UNREAD = {
+UNREAD_KEYS = {
     "note": "a comment",
     "initial_analysis_enabled": UNREAD,
     "layer_analysis_enabled": UNREAD,
     "model_repair_enabled": f"{UNREAD}; model_repair_config.settings.enable_model_repair decides",
     "opt_alias": "a suffix of TVM's files",
 }
+"""Keys of the whole that decide nothing, and why."""
 _STAGES = {
     "build": ("build", "build_dlls"),
     "convert": ("build_dlls",),
@@ -28,7 +29,7 @@ _STAGES = {
 def account_for_settings(context: Context, given: LegacyConfig) -> None:
     """Say what becomes of the settings of the whole run."""
     account = context.account
-    account.keys("$", given, _UNREAD)
+    account.keys("$", given, UNREAD_KEYS)
     words = "as the recipe of every model" if context.preprocessing else 'recipe "raw" for every model'
     account.keys("$", given, {"preprocessing_enabled": words}, KeyOutcome.TRANSLATED)
     if given.runs_no is not None and given.runs_no != 1:

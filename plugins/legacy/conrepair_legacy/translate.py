@@ -16,7 +16,7 @@ from conrepair_legacy.models import translate_model
 from conrepair_legacy.origins import ModelNames, PathFinder, model_name
 from conrepair_legacy.repair import translate_repair
 from conrepair_legacy.schema import LegacyConfig
-from conrepair_legacy.settings import account_for_settings, backends_of, dataset_of, stages_of
+from conrepair_legacy.settings import UNREAD_KEYS, account_for_settings, backends_of, dataset_of, stages_of
 
 
 def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Translation:
@@ -42,12 +42,11 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
     names = ModelNames()
     for index, model in enumerate(given.models):
         models += translate_model(context, f"$.models[{index}]", model, names)
-    localize: dict[str, Any] = {}
-    repair, repairs = None, False
+    sections: dict[str, Any] = {}
     if given.model_repair_config is not None:
-        pair, localize, repair = translate_repair(context, given.model_repair_config, names, given.models)
+        pair, sections = translate_repair(context, given.model_repair_config, names, given.models)
         models += pair
-        repairs = repair is not None and repair.enabled
+    repairs = "repair" in sections
     stages = stages_of(context, given.models, repairs=repairs) | (
         {"localize": True, "repair": True} if repairs else {}
     )
@@ -58,17 +57,14 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
         "models": models,
         "backends": backends,
         "stages": stages,
-    } | ({"localize": localize} if localize else {})
-    if repair is not None and repair.enabled:
-        confined = {} if repair.edits is None else {"edits": list(repair.edits)}
-        result["repair"] = {"seconds": repair.seconds} | confined
+    } | sections
     for key in duplicates:
         context.account.ignored(f"$..{key}", "the key stands twice in one object; the last one counts")
     entries = context.account.complete(value)
     if not models:
-        return Translation(None, None, entries, None, _TOOL)
+        return Translation(None, None, entries, _TOOL)
     config = parse_config(result, f"{path}, translated")
-    return Translation(result, config, entries, repair, _TOOL)
+    return Translation(result, config, entries, _TOOL)
 
 
 def _audit_name(path: Path) -> str:
@@ -79,25 +75,7 @@ def _audit_name(path: Path) -> str:
 _TOOL = "ConRepAIr"
 
 # Keys that our form doesn't have, and that aren't a slip of the pen away from one it has.
-_TOP = frozenset(
-    {
-        "conv_analysis_enabled",
-        "debug_enabled",
-        "devices",
-        "disabled_pass",
-        "enable_mutations",
-        "initial_analysis_enabled",
-        "layer_analysis_enabled",
-        "model_repair_config",
-        "model_repair_enabled",
-        "opt_alias",
-        "opt_level",
-        "preprocessing_enabled",
-        "required_pass",
-        "runs_no",
-        "selected_dataset",
-    }
-)
+_TOP = (LegacyConfig.model_fields.keys() | UNREAD_KEYS.keys()) - {"backend", "datasets", "models", "note", "quantize"}
 _MODEL = frozenset({"build_dlls", "dll_libraries", "execute_dlls", "exec_out_relative"})
 
 

@@ -72,17 +72,23 @@ def test_the_tests_configuration_has_every_key_of_the_schema() -> None:
         return set(value).union(*(keys(item) for item in value.values())) if isinstance(value, dict) else set()
 
     given = keys(config()) | {"weights_url", "weights_file"}  # those have a test of their own
-    for name in schema.__all__:
-        kind: type[BaseModel] = getattr(schema, name)
+    for name, kind in _kinds().items():
         assert set(kind.model_fields) <= given, name
+
+
+def _kinds() -> dict[str, type[BaseModel]]:
+    """Objects of the schema that have keys."""
+    kinds = {name: item for name, item in vars(schema).items() if name.startswith("Legacy")}
+    assert len(kinds) == 11
+    return kinds
 
 
 def test_the_documentation_has_every_key() -> None:
     text = (ROOT / "docs" / "from-conrepair.md").read_text(encoding="utf-8")
     summed_up = set(schema.LegacyPaths.model_fields) | set(schema.LegacyDevice.model_fields) | {"id", "selected"}
     summed_up |= set(schema.LegacyDataset.model_fields)
-    for name in schema.__all__:
-        for key in getattr(schema, name).model_fields:
+    for name, kind in _kinds().items():
+        for key in kind.model_fields:
             documented = key in text or key.removeprefix("source_").removeprefix("target_") in text
             assert documented or key in summed_up, f"{key} of {name}"
 
@@ -501,17 +507,6 @@ def test_a_pair_is_compared_and_localized(tmp_path: Path) -> None:
 
 def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
     result = translated(config(), tmp_path)
-    request = result.repair
-    assert request is not None
-    assert (request.source, request.target, request.output) == ("net.onnx", "net.onnx-2", "models/repaired")
-    assert request.enabled
-    assert (request.align_input, request.adjust_dimensions, request.adjust_transposes) == (True, True, False)
-    assert request.transpose_order == (0, 3, 1, 2)
-    assert not request.single_output
-    assert request.go_on
-    assert request.rank_layers
-    assert request.seconds == 600
-    assert request.target_input.shape == (1, 32, 32, 3)
     settings = [item for item in result.entries if item.path.startswith("$.model_repair_config.settings.")]
     refused = {item.path.rpartition(".")[2] for item in settings if item.outcome is KeyOutcome.REFUSED}
     assert refused == set()
@@ -579,7 +574,6 @@ def test_a_pair_that_isnt_repaired_is_left_out(tmp_path: Path) -> None:
 def test_half_a_pair(key: str, tmp_path: Path) -> None:
     result = translated(minimal(model_repair_config=repair(**{key: None})), tmp_path)
     assert result.value is None
-    assert result.repair is None
     assert entry(result, f"$.model_repair_config.{key}").outcome is KeyOutcome.REFUSED
 
 
@@ -614,6 +608,4 @@ def test_files_that_its_own_build_step_writes_are_the_audits_conversions(suffix:
         assert words in found.words
     assert result.value is not None
     assert (result.value["stages"]["localize"], result.value["stages"]["repair"]) == (True, True)
-    assert result.repair is not None
-    assert (result.repair.source, result.repair.target) == ("MobileNetV2", "MobileNetV2/tf_to_tflite")
     assert not any(str(item.get("path", "")).endswith(".onnx") for item in result.value["models"])

@@ -148,8 +148,7 @@ def _exit_code(translation: Translation | None) -> int:
 def _show(options: argparse.Namespace, headline: str, translation: Translation | None) -> None:
     entries = () if translation is None else translation.entries
     if options.format == "json":
-        repair = None if translation is None or translation.repair is None else dataclasses.asdict(translation.repair)
-        value = {"about": headline, "keys": [dataclasses.asdict(entry) for entry in entries], "repair": repair}
+        value = {"about": headline, "keys": [dataclasses.asdict(entry) for entry in entries]}
         say(json.dumps(value, indent=2, ensure_ascii=False))
         return
     lines = [] if translation is None else account_lines(translation)

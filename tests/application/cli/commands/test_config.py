@@ -106,7 +106,6 @@ def test_migrating(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert new.read_bytes() == before
     assert main(["config", "migrate", str(pair), "-o", str(new), "--force", "-f", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["repair"]["target"] == "other.onnx"
     assert {item["outcome"] for item in report["keys"]} >= {"translated"}
     assert main(["run", str(new), "-q"]) == 0
 
