@@ -149,7 +149,7 @@ _CONFIG: dict[str, Any] = {
     "backends": ["libraries", {"name": "onnxruntime", "optimization": "basic"}, {"name": "tvm", "device": "board"}],
     "stages": {"localize": True, "repair": False},
     "tolerance": {"rtol": 1e-4, "atol": 1e-5, "noise_margin": 10},
-    "localize": {"when": "always", "samples": 2, "suspiciousness": {"enabled": False}},
+    "localize": {"when": "always", "samples": 2},
     "repair": {"seconds": 5, "advice_seconds": 0, "edits": None},
     "limits": {"seconds": 30, "workers": 1, "memory_gb": 4},
     "batch_size": 2,

@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
     ("words", "shown"),
     [
         pytest.param("onnx_conformance Asinh", "| Asinh | 2 |", marks=pytest.mark.slow),
-        ("suspiciousness", "scipy"),
         pytest.param("imported_mobilenet --rounds 1 --batch 1 --target 100", "ratio", marks=pytest.mark.slow),
         pytest.param("throughput --repeats 1 --copies 1", "ratio", marks=pytest.mark.slow),
         pytest.param("tvm_cost --rounds 2 --target llvm", "overhead", marks=pytest.mark.slow),

@@ -203,6 +203,14 @@ class Catalogue(dict[str, "Callable[[Verbs[Parser]], None]"]):
         return declared
 
 
+_ELSEWHERE = {
+    "--backend": "`conrepair execute MODEL --backend NAME` compares a model on a backend with its own library, "
+    '`conrepair run CONFIG` with "backends" in the configuration several',
+    "--suspicious": "layers aren't ranked any more, as `conrepair localize` names those at fault without it",
+}
+"""Options that were, or are looked for, where they aren't: what there is instead."""
+
+
 def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
     """Refuse what no option takes.
 
@@ -213,11 +221,8 @@ def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
         return
     parser: Parser = options.parser
     word, known = rest[0].partition("=")[0], list(parser._option_string_actions)
-    if word == "--backend":
-        raise UsageError(
-            f"{parser.prog} has no --backend: `conrepair execute MODEL --backend NAME` compares a model on a backend "
-            'with its own library, `conrepair run CONFIG` with "backends" in the configuration several.'
-        )
+    if word in _ELSEWHERE:
+        raise UsageError(f"{parser.prog} has no {word}: {_ELSEWHERE[word]}.")
     what = "there's no option" if word.startswith("-") else "there's nothing that would take"
     raise UsageError(f"{what} {word}{meant(word, known)}\nSee `{parser.prog} --help`.")
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
@@ -692,18 +693,10 @@ class MetricsConfig(Strict):
     trust: Bool = Field(False, description="Run the functions: programs, which aren't confined.")
 
 
-class SuspiciousnessConfig(Strict):
-    """Statistics that rank layers: those that differ more where the models disagree than where they agree."""
-
-    enabled: Bool = Field(False, description="Runs both models on the whole dataset once more.")
-    similar_sample: Int = Field(15, ge=2, description="Inputs on which the models agree, in each repetition.")
-    dissimilar_sample: Int = Field(15, ge=2, description="Inputs on which they disagree, in each repetition.")
-    repetitions: Int = Field(3, ge=1, description="How often inputs are drawn; ranks are added.")
-    seed: Int = Field(0, ge=0, le=MOST_SEED, description="Of the draws.")
-
-
 class LocalizeConfig(Strict):
     """How layers at fault are looked for."""
+
+    gone = MappingProxyType({"suspiciousness": "localization names the layers at fault without it; leave it out"})
 
     when: Literal["different", "always", "excused"] = Field(
         "different",
@@ -726,7 +719,6 @@ class LocalizeConfig(Strict):
         description="Whether faults that no input shows count as others do, and are repaired. Those that belong to a "
         "rule of others do in any case.",
     )
-    suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 
 class RepairConfig(Strict):

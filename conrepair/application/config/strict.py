@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
@@ -49,6 +50,8 @@ class Strict(BaseModel):
     """Refuses unknown keys, with the closest known one as a suggestion."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    gone: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Keys that there were, and what to do instead."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -72,6 +75,8 @@ class Strict(BaseModel):
 
     @classmethod
     def _meant(cls, key: str) -> str:
+        if key in cls.gone:
+            return f"'{key}' was taken out: {cls.gone[key]}"
         known = sorted(field.alias or name for name, field in cls.model_fields.items())
         return f"unknown key '{key}'" + meant(key, known, f"known keys: {', '.join(known)}")
 

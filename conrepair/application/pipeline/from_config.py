@@ -40,7 +40,6 @@ from conrepair.application.pipeline.subject import Subject
 from conrepair.application.report.result import Place, Problem
 from conrepair.application.verbs.metrics import metrics
 from conrepair.diagnosis.localization.options import Options
-from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.repairs.options import RepairOptions
 from conrepair.formats.backends.all_backends import BACKENDS, PLUGINS, backend
 from conrepair.formats.models.factories import factory_code
@@ -133,17 +132,15 @@ def settings_of(config: AuditConfig, base: Path) -> Settings:
         ModelLoadError: if the metrics may not be run.
     """
     own = config.metrics
-    layers, ranked = config.localize.model_dump(exclude={"suspiciousness", "when"}), config.localize.suspiciousness
+    layers = config.localize.model_dump(exclude={"when"})
     repair = config.repair.model_dump(exclude={"edits"})
     edits = None if config.repair.edits is None else frozenset(config.repair.edits)
-    suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
     return Settings(
         max_drop=config.tolerance.max_drop,
         metrics=loaded(metrics("$.metrics.functions", own.functions), base, trust=own.trust),
         layers=Options(
             tolerance=Tolerance(**config.tolerance.told),
             latent_counts=layers.pop("latent"),
-            suspiciousness=suspicious,
             **layers,
         ),
         when=config.localize.when,

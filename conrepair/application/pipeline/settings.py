@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from conrepair.application.report.result import Place
-from conrepair.application.verbs.options import Compare, Convert, Fed, Layers, Localize, Pair, Repair
+from conrepair.application.verbs.options import Compare, Convert, Fed, Layers, Pair, Repair
 from conrepair.diagnosis.localization.options import Options
-from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.diagnosis.repairs.options import RepairOptions
 from conrepair.ground.runtime.errors import ConfigError, UsageError
 from conrepair.ground.runtime.plugins import Registry
@@ -199,8 +198,6 @@ def verb_settings(options: Fed, *, first: bool = False) -> Settings:
             latent_counts=options.latent,
         )
         known = replace(known, layers=layers, layers_first=first)
-    if isinstance(options, Localize) and options.suspicious:
-        known = replace(known, layers=replace(known.layers, suspiciousness=SuspicionSettings()))
     if isinstance(options, Repair):
         known = replace(
             known,

@@ -11,7 +11,7 @@ from conrepair.application.report.backend_matrix import backends_csv, matrices
 from conrepair.application.report.csv_text import csv_text
 from conrepair.application.report.encode import encode
 from conrepair.application.report.figures import figures_of
-from conrepair.application.report.localization.texts import step_texts
+from conrepair.application.report.localization.texts import layers_csv
 from conrepair.application.report.machine.junit import junit_xml
 from conrepair.application.report.machine.markdown import summary_markdown
 from conrepair.application.report.machine.sarif import sarif_text
@@ -98,7 +98,8 @@ def texts_of(result: AuditResult, placed: AuditResult | None = None) -> dict[str
 
 def _of_localization(result: AuditResult) -> dict[str, str]:
     row = result.rows[-1]
-    texts = step_texts(row.localized.steps[-1]) if row.localized.steps else {}
+    steps = row.localized.steps
+    texts = {"layers.csv": layers_csv(steps[-1].localization.layers)} if steps else {}
     return texts | ({INPUTS: _inputs_csv(row.inputs)} if row.inputs else {})
 
 
@@ -127,8 +128,7 @@ def _of_row(row: Row, folders: RowFolders) -> dict[str, str]:
     if row.inputs:
         texts[f"{folders.run(row)}/{INPUTS}"] = _inputs_csv(row.inputs)
     for place, step in enumerate(row.localized.steps):
-        folder = folders.localization(row, place)
-        texts |= {f"{folder}/{name}": text for name, text in step_texts(step).items()}
+        texts[f"{folders.localization(row, place)}/layers.csv"] = layers_csv(step.localization.layers)
     if problems := list(filter(None, (row.problem, row.localized.problem, row.repaired.problem))):
         texts[folders.error(row)] = "\n".join(map(_problem, problems))
     return texts

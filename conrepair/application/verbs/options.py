@@ -343,7 +343,7 @@ class Placed(Options):
     )
 
 
-@options("models", seldom="suspicious")
+@options("models")
 class Localize(Placed, Layers):
     """Of `localize`."""
 
@@ -355,12 +355,6 @@ class Localize(Placed, Layers):
         Value(arguments.MODELS, metavar="FILE", many=True),
         flag="--intermediate",
         default=(),
-    )
-    suspicious: bool = option(
-        "Also rank the layers by how strongly they differ on samples whose prediction changed; give many (`data`, "
-        "`samples`). A hint, not a verdict.",
-        group="output",
-        default=False,
     )
 
 

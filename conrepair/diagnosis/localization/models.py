@@ -12,7 +12,6 @@ from conrepair.diagnosis.localization.judge.by_files import compared_by_files
 from conrepair.diagnosis.localization.judge.conclusion import of_other_sizes
 from conrepair.diagnosis.localization.localize import Looked, localize_target
 from conrepair.diagnosis.localization.options import Options
-from conrepair.diagnosis.localization.ranking.suspects import Observed, suspicious_layers
 from conrepair.diagnosis.localization.recipes.finding import find_recipe
 from conrepair.diagnosis.localization.result import Localization
 from conrepair.diagnosis.localization.run.baked_batch import opened_batch, with_baked
@@ -123,11 +122,6 @@ def localize_models(
     if target.photos and any(fault.kind in OF_INPUTS for fault in result.faults):
         advance("searching recipes")
         result = _with_recipe(result, sides, size, samples, options)
-    if options.suspiciousness is not None:
-        advance("ranking layers")
-        one, two = (Observed(opened, reader_of(subject, opened), size) for subject, opened in sides)
-        ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.same)
-        result = dataclasses.replace(result, suspiciousness=ranking)
     return result
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 
 
@@ -25,7 +24,6 @@ class Options:
         static: Whether the files alone are compared, and nothing is run.
         recipe_runs: Runs of the target that a search of recipes may take, where photos are prepared wrongly.
         recipe_seconds: Seconds that it may take.
-        suspiciousness: How layers are ranked by the inputs on which the models disagree; None: they aren't.
     """
 
     samples: int = 8
@@ -40,7 +38,6 @@ class Options:
     static: bool = False
     recipe_runs: int = 300
     recipe_seconds: float = 60.0
-    suspiciousness: SuspicionSettings | None = None
 
     @property
     def noise_margin(self) -> float:

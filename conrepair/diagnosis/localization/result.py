@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.diagnosis.localization.options import Options
-from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousness
 from conrepair.diagnosis.localization.run.kept import KeptLayer
 from conrepair.ground.graph.kinds import Kind
 from conrepair.ground.graph.record import GraphRecord
@@ -257,7 +256,6 @@ class Localization:
         first: Samples that were looked at, by their places, where they aren't the dataset's first ones.
         latent: Faults that no sample shows, and that are of no rule of others.
         rules: Faults that are alike, as one finding with its places; that with the most first.
-        suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
         graphs: What was looked into, by the SHA-256 of the model (or the build) that it's of.
         kept: What both sides have at the guiltiest layers, and at outputs.
         arithmetic: That explains all which float32 doesn't, but for the faults; "" where none was recognized.
@@ -275,7 +273,6 @@ class Localization:
     options: Options = field(default_factory=Options)
     seconds: dict[str, float] = field(default_factory=dict)
     recipe: RecipeFinding | None = None
-    suspiciousness: Suspiciousness | None = None
     coverage: Coverage | None = None
     output_floor: float = 0.0
     rules: tuple[Rule, ...] = ()

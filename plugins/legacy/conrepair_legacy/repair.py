@@ -19,7 +19,7 @@ from conrepair_legacy.schema import (
 )
 
 _PATH = "$.model_repair_config"
-_LEAST_SAMPLE = 2
+_RANKING = ("enable_layer_analysis", "similar_sample", "dissimilar_sample", "no_of_layer_iterations")
 # Wishes that are sorts of edits; the older tool had them on where nothing is said.
 _SWITCHES: dict[str, EditKind] = {
     "enable_transpose": "transposes",
@@ -51,16 +51,14 @@ def translate_repair(
 
     Returns:
         The pair in our form (empty where it can't be had, and where it's one of `models` with its conversion); our
-        sections `localize` and `repair`, each where there's something to say in it.
+        section `repair`, where there's something to say in it.
     """
     is_own = _is_built_here(context, given, models)
     pair = () if is_own else _pair(context, given, names)
     _account_for_models(context, given)
     _account_for_settings(context, given)
-    sections = _suspiciousness(context, given)
-    if (is_own or pair) and given.settings.enable_model_repair:
-        sections["repair"] = _section(given.settings)
-    return pair, sections
+    repaired = bool((is_own or pair) and given.settings.enable_model_repair)
+    return pair, {"repair": _section(given.settings)} if repaired else {}
 
 
 def _is_built_here(context: Context, given: LegacyRepair, models: Sequence[LegacyModel]) -> bool:
@@ -165,6 +163,7 @@ def _account_for_settings(context: Context, given: LegacyRepair) -> None:
         words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"
     account.keys(place, settings, {"enable_model_repair": words}, KeyOutcome.TRANSLATED)
     account.keys(place, settings, {"time_limit": "repair.seconds"}, KeyOutcome.TRANSLATED)
+    account.keys(place, settings, dict.fromkeys(_RANKING, "not taken over: localization names the layers at fault"))
     for key, kind in _SWITCHES.items():
         off = getattr(settings, key) is False
         words = f"repair.edits: without '{kind}'" if off else f"repair.edits: '{kind}' are among them"
@@ -175,29 +174,6 @@ def _account_for_settings(context: Context, given: LegacyRepair) -> None:
     else:
         words = "a repair goes on until no layer is faulty"
         account.keys(place, settings, {"continue_repair_when_image_fixed": words}, KeyOutcome.TRANSLATED)
-
-
-def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:
-    """Our section `localize`; the numbers are honoured, which the older tool replaced by its own."""
-    account, place, settings = context.account, f"{_PATH}.settings", given.settings
-    enabled = bool(settings.enable_layer_analysis)
-    result: dict[str, Any] = {"enabled": enabled}
-    words = f"localize.suspiciousness.enabled: {str(enabled).lower()}"
-    account.keys(place, settings, {"enable_layer_analysis": words}, KeyOutcome.TRANSLATED)
-    for old, new, least in (
-        ("similar_sample", "similar_sample", _LEAST_SAMPLE),
-        ("dissimilar_sample", "dissimilar_sample", _LEAST_SAMPLE),
-        ("no_of_layer_iterations", "repetitions", 1),
-    ):
-        value = getattr(settings, old)
-        if value is None:
-            account.keys(place, settings, {old: "it says nothing"})
-        elif value < least:
-            account.refused(f"{place}.{old}", f"{value} is too few for a statistic, which takes {least} or more")
-        else:
-            account.translated(f"{place}.{old}", f"localize.suspiciousness.{new}: {value}")
-            result[new] = value
-    return {"localize": {"suspiciousness": result}} if enabled or len(result) > 1 else {}
 
 
 def _section(settings: LegacyRepairSettings) -> dict[str, Any]:

@@ -105,10 +105,7 @@ def _account_for_stage(context: Context, path: str, key: str, model: LegacyModel
 def _account_for_analyses(context: Context, given: LegacyConfig) -> None:
     account = context.account
     mutations = "mutations aren't made (nor could the older tool). Leave it out"
-    analysis = (
-        "activations that TVM dumped aren't read. Instead switch on stages.localize and localize.suspiciousness, "
-        "which capture them"
-    )
+    analysis = "activations that TVM dumped aren't read. Instead switch on stages.localize, which captures them"
     for key, words in {"enable_mutations": mutations, "conv_analysis_enabled": analysis}.items():
         if getattr(given, key):
             account.refused(f"$.{key}", words)

@@ -126,6 +126,11 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
         "unknown key 'xyzzy'; known keys: $schema, architectures",
     ),
     "the attribute's name": (with_audit(schema_="x"), "$.schema_", "unknown key 'schema_'"),
+    "a key that was taken out": (
+        with_audit(localize={"suspiciousness": {"enabled": True}}),
+        "$.localize.suspiciousness",
+        "was taken out: localization names the layers at fault without it; leave it out",
+    ),
     "a typo in a model": (
         with_model(skip_analisis=True),
         "$.models[0].skip_analisis",

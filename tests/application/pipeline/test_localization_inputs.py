@@ -1,16 +1,14 @@
-"""The localize stage of an audit: photos prepared wrongly, layers ranked by the inputs that models disagree on."""
+"""The localize stage of an audit: photos prepared wrongly."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from documents import localization_in
-from localized import CLASSES, WEIGHTS, Variant
+from localized import Variant
 from PIL import Image
 
 from conrepair.application.cli import main
@@ -25,9 +23,9 @@ from conrepair.ground.runtime.shown.progress import ProgressDisplay
 SIZE = (48, 40)
 
 
-def scores(**weights: np.ndarray) -> Variant:
+def scores() -> Variant:
     """Without a softmax, which would make one class certain on most of these inputs."""
-    return Variant(size=SIZE, scores="y", after="", weights=weights)
+    return Variant(size=SIZE, scores="y", after="")
 
 
 def photo(seed: int, height: int, width: int) -> Image.Image:
@@ -96,75 +94,3 @@ def test_commands_take_a_recipe_for_the_target(room: Path, capsys: pytest.Captur
     assert "preprocessing" in capsys.readouterr().out
     assert main(["compare", *files, *data, "-q", "-o", str(room / "compared")]) == 1
     assert main(["compare", *files, *data[:4], "-q", "-o", str(room / "compared")]) == 0
-
-
-def test_layers_are_ranked_by_the_inputs_that_models_disagree_on(room: Path) -> None:
-    """Channel 2 of the inner convolution is wrong, which turns the answers of some inputs only."""
-    inner = WEIGHTS["inner"].copy()
-    inner[2] *= -2
-    scores(inner=inner).write(room / "target.onnx")
-    generator = np.random.default_rng(5)
-    pictures = generator.normal(0, 1, (120, 3, *SIZE)) + generator.normal(0, 3, (120, 3, 1, 1))
-    np.save(room / "data.npy", pictures.astype(np.float32))
-    models = [
-        {"name": "source", "path": "source.onnx"},
-        {"name": "target", "path": "target.onnx", "compare_with": "source"},
-    ]
-    wanted = {"enabled": True, "similar_sample": 8, "dissimilar_sample": 8, "repetitions": 2, "seed": 3}
-    run = {"dataset": {"tensors": "data.npy"}, "localize": {"suspiciousness": wanted}}
-    result = localization_of(audited(room, *models, **run))
-    ranking = result.suspiciousness
-    assert ranking is not None
-    assert ranking.shortage is None, ranking.shortage
-    assert ranking.similar + ranking.dissimilar == 120
-    assert ranking.dissimilar == disagreeing(room, pictures.astype(np.float32))
-    names = [layer.target_layer for layer in ranking.layers]
-    assert sorted(names) == ["a", "b", "c", "d", "e", "f", "y"]
-    # What lies before the fault is the same for both, so nothing in it can be suspicious.
-    assert {layer.target_layer for layer in ranking.layers if layer.share == 0} >= {"a", "b"}
-    assert all(len(layer.tests) == 2 for layer in ranking.layers)
-    apart = {layer.target_layer: layer.params_mean_diff for layer in ranking.layers}
-    assert apart["c"] == pytest.approx(np.abs(inner - WEIGHTS["inner"]).mean())
-    assert apart["a"] == 0
-    analysis = json.loads(next(room.rglob("layer_analysis.json")).read_text())
-    assert [layer["target_layer"] for layer in analysis] == names
-
-    few = wanted | {"dissimilar_sample": 119}
-    run["localize"] = {"suspiciousness": few}
-    ranking = localization_of(audited(room, *models, **run)).suspiciousness
-    assert ranking is not None
-    assert ranking.layers == ()
-    assert "119 such inputs are needed" in str(ranking.shortage)
-    assert dataclasses.asdict(ranking.settings)["dissimilar_sample"] == 119
-
-
-def disagreeing(room: Path, pictures: np.ndarray) -> int:
-    """By ONNX Runtime alone."""
-    import onnxruntime
-
-    answers = []
-    for name in ("source", "target"):
-        session = onnxruntime.InferenceSession(room / f"{name}.onnx", providers=["CPUExecutionProvider"])
-        (scores,) = session.run(None, {"image": pictures})
-        assert np.shape(scores) == (120, CLASSES)
-        answers.append(np.argmax(scores, axis=1))
-    return int((answers[0] != answers[1]).sum())
-
-
-def test_the_command_ranks_layers_on_request(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    inner = WEIGHTS["inner"].copy()
-    inner[2] *= -2
-    scores(inner=inner).write(room / "target.onnx")
-    generator = np.random.default_rng(5)
-    pictures = generator.normal(0, 1, (400, 3, *SIZE)) + generator.normal(0, 3, (400, 3, 1, 1))
-    np.save(room / "data.npy", pictures.astype(np.float32))
-    files = ["localize", str(room / "source.onnx"), str(room / "target.onnx"), "--data", str(room / "data.npy"), "-q"]
-    assert main([*files, "-o", str(room / "plain")]) == 1
-    assert localization_in(room / "plain")["suspiciousness"] is None
-    assert main([*files, "--suspicious", "--samples", "400", "-o", str(room / "ranked")]) == 1
-    ranking = localization_in(room / "ranked")["suspiciousness"]
-    assert ranking["shortage"] is None, (ranking["similar"], ranking["dissimilar"])
-    assert {layer["target_layer"] for layer in ranking["layers"]} == {"a", "b", "c", "d", "e", "f", "y"}
-    assert "Layers that differ most where predictions differ" in " ".join(capsys.readouterr().out.split())
-    assert (room / "ranked" / "ranking.csv").is_file()
-    assert "A hint, not a verdict" in " ".join((room / "ranked" / "report.html").read_text().split())

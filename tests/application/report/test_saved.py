@@ -27,8 +27,6 @@ from conrepair.application.report.results import Compared, Localized, Repaired
 from conrepair.application.report.saved import DOCUMENT, read_result, result_json
 from conrepair.application.report.schema import RESULT
 from conrepair.application.report.texts import texts_of
-from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
-from conrepair.diagnosis.localization.ranking.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
 from conrepair.diagnosis.localization.result import RecipeFinding
 from conrepair.ground.data.pictures.named_recipes import named_recipe
 from conrepair.ground.runtime.errors import DataError
@@ -171,12 +169,7 @@ def test_a_folder_may_be_moved(pair: tuple[Path, Path], tmp_path: Path) -> None:
     assert Path(repaired.model.path).is_file()
 
 
-def test_recipe_and_ranking_are_in_it_when_there_are_any(tmp_path: Path) -> None:
-    settings = SuspicionSettings(seed=4)
-    suspects = tuple(
-        LayerSuspicion(name, name, (ElementTest(10, count, 0, count),), (float(rank),), math.nan)
-        for rank, (name, count) in enumerate([("guilty", 9), ("innocent", 0)], 1)
-    )
+def test_a_recipe_is_in_it_when_there_is_one(tmp_path: Path) -> None:
     recipe = RecipeFinding(
         recipe=dataclasses.asdict(named_recipe("torchvision")),
         arrangement="as it is",
@@ -189,22 +182,11 @@ def test_recipe_and_ranking_are_in_it_when_there_are_any(tmp_path: Path) -> None
         complete=True,
         evidence="RGB instead of BGR",
     )
-    ranking = Suspiciousness(suspects, (), 20, 17, settings, None)
-    found = localizations.made(2, {1: 0.5}, suspiciousness=ranking, recipe=recipe)
+    found = localizations.made(2, {1: 0.5}, recipe=recipe)
     run = localizations.run_of(found, localizations.about(), tmp_path / "out")
     write_folder(run, lambda _: run)
     document = checked(tmp_path / "out")["rows"][0]["localized"]["steps"][0]["localization"]
-    assert [layer["target_layer"] for layer in document["suspiciousness"]["layers"]] == ["guilty", "innocent"]
-    assert document["suspiciousness"]["layers"][0]["params_mean_diff"] == "nan"
-    assert document["suspiciousness"]["settings"]["seed"] == 4
     assert document["recipe"]["recipe"]["mean"] == [0.485, 0.456, 0.406]
-    texts = texts_of(follows(run, tmp_path / "out"))
-    assert "layer_analysis.json" in texts
-    lines = list(csv.DictReader(io.StringIO(texts["ranking.csv"])))
-    assert [(line["rank"], line["target_layer"], line["share"]) for line in lines] == [
-        ("1", "guilty", "0.9"),
-        ("2", "innocent", "0.0"),
-    ]
 
 
 def test_numbers_that_json_lacks(tmp_path: Path) -> None:

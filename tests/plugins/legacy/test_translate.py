@@ -549,16 +549,13 @@ def test_a_switch_of_a_repair(
 def test_the_analysis_of_layers(tmp_path: Path) -> None:
     result = translated(config(), tmp_path)
     assert result.value is not None
-    assert result.value["localize"]["suspiciousness"] == {
-        "enabled": True,
-        "similar_sample": 10,
-        "dissimilar_sample": 12,
-        "repetitions": 2,
-    }
-    section = repair()
-    section["settings"] |= {"similar_sample": 1}
-    result = translated(config(model_repair_config=section), tmp_path)
-    assert "too few" in entry(result, "$.model_repair_config.settings.similar_sample").words
+    assert "localize" not in result.value
+    for key in ("enable_layer_analysis", "similar_sample", "dissimilar_sample", "no_of_layer_iterations"):
+        found = entry(result, f"$.model_repair_config.settings.{key}")
+        assert (found.outcome, found.words) == (
+            KeyOutcome.IGNORED,
+            "not taken over: localization names the layers at fault",
+        )
 
 
 def test_a_pair_that_isnt_repaired_is_left_out(tmp_path: Path) -> None:

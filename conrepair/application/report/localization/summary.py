@@ -19,7 +19,6 @@ from conrepair.application.report.localization.advice import (
 )
 from conrepair.application.report.summary import STYLES
 from conrepair.application.report.told import state_of
-from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousness
 from conrepair.diagnosis.localization.result import Coverage, Localization, LocatedFault
 from conrepair.ground.runtime.words import counted, percent, printable, quoted, shortened
 
@@ -109,8 +108,6 @@ def _remarks(result: Localization, folder: Path | None, whole: int) -> Iterator[
         yield Text(f"and {len(result.latent) - _NAMES} more that these inputs don't trigger, {where}", style="dim")
     if result.coverage is not None:
         yield Text(_coverage(result.coverage, len(result.layers)), style="dim")
-    if result.suspiciousness is not None:
-        yield Text(_sentence(_suspects(result.suspiciousness)))
     for note in result.notes[:_NOTES]:
         yield Text.assemble(("note: ", "dim"), _sentence(note))
     if len(result.notes) > _NOTES:
@@ -152,16 +149,6 @@ def _coverage(coverage: Coverage, pairs: int) -> str:
 
 def _of_all(part: int, of: int) -> str:
     return f"all {of}" if part == of else f"{part} of {of}"
-
-
-def _suspects(ranking: Suspiciousness) -> str:
-    """The layers that differ most where the models disagree."""
-    if ranking.shortage is not None:
-        return ranking.shortage
-    first = ranking.layers[:_NAMES]
-    leading = [f"`{shortened(layer.target_layer, _NAME)}` ({percent(layer.share)})" for layer in first]
-    inputs = f"{ranking.dissimilar} of {ranking.similar + ranking.dissimilar} samples"
-    return f"Layers that differ most where predictions differ ({inputs}), a hint and no verdict: {', '.join(leading)}"
 
 
 def _layers(names: tuple[str, ...]) -> str:

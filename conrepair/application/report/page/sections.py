@@ -25,7 +25,6 @@ from conrepair.application.report.told import (
     target_rows,
     tests_of,
 )
-from conrepair.diagnosis.localization.ranking.suspiciousness import Suspiciousness
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.ground.runtime.words import shortened
 
@@ -44,7 +43,6 @@ class Section(PageCell):
         problems: What failed, with the tool's last words.
         data: What the script draws; none where layers weren't looked at.
         inputs: Those that differ most.
-        suspects: The ranking; None where there's none.
         advice: Other ways to convert, in a line.
         files: Of the row, beside the page.
         fails: Whether it alone would make the command end with something else than 0.
@@ -58,7 +56,6 @@ class Section(PageCell):
     problems: tuple[Problem, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     inputs: ShownInputs | None = None
-    suspects: Suspiciousness | None = None
     advice: str = ""
     files: Sequence[Link] = ()
     fails: bool = False
@@ -115,7 +112,6 @@ def _section(
         problems=tuple(dict.fromkeys(problem for problem in problems if problem is not None)),
         data=layers_data(steps[row.localized.explaining], result) if steps else {},
         inputs=shown_inputs(row, result, photos),
-        suspects=None if found is None else found.suspiciousness,
         advice=advice_line(row.repaired.advice),
         files=row_files(row, result, folders),
         fails=result.exit_code_of(row) != ExitCode.EQUIVALENT,

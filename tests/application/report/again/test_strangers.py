@@ -156,7 +156,6 @@ def test_what_a_run_may_leave_out_is_shown(room: Room) -> None:
     for path, value in (
         ((*LAYERS, "latent", 0, "evidence"), []),
         ((*LAYERS, "faults", 0, "evidence"), []),
-        ((*LAYERS, "suspiciousness", "layers", 0, "ranks", 0), "nan"),
         ((*LAYERS, "layers"), []),
         (("rows", 1, "repaired", "result", "unseen_before", "samples"), 0),
     ):

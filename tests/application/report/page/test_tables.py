@@ -1,4 +1,4 @@
-"""The page's tables: inputs with their photos, suspicious layers, times, where it comes from."""
+"""The page's tables: inputs with their photos, times, where it comes from."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ import conrepair
 from conrepair.application.report.again.run import missing_of
 from conrepair.application.report.page.page import page_html
 from conrepair.application.report.result import AuditResult
-from conrepair.diagnosis.localization.ranking.suspicion_draws import SuspicionSettings
-from conrepair.diagnosis.localization.ranking.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
 from conrepair.ground.runtime.files.whole import sha256_of
 from conrepair.verdicts.evaluate.inputs import ComparedInput
 
@@ -74,33 +72,6 @@ def test_photos_that_are_gone_are_counted(tmp_path: Path) -> None:
     assert "Of 2 the picture isn't on disk any more." in unescape(text)
     assert len(rows_of(text, "Inputs")) == 3
     assert "the photos of 2 inputs are gone" in missing_of(run, None)
-
-
-def ranked(folder: Path, shortage: str | None) -> str:
-    first = LayerSuspicion("a", "one", (ElementTest(40, 30, 0, 32), ElementTest(40, 10, 0, 12)), (1.0, 1.5), 0.25)
-    other = LayerSuspicion("b", "two", (), (), None, "[4, 8] in the source, [8, 4] in the target")
-    layers = ((first,), (other,)) if shortage is None else ((), ())
-    suspects = Suspiciousness(*layers, 20, 17, SuspicionSettings(seed=4), shortage)
-    found = localizations.made(2, {1: 0.5}, suspiciousness=suspects)
-    return page_html(localizations.run_of(found, localizations.about(), folder))
-
-
-def test_suspicious_layers_have_their_statistics(tmp_path: Path) -> None:
-    text = ranked(tmp_path, None)
-    head, untested, tested = rows_of(text, "Suspicious layers")
-    assert head[3:] == ["elements that differ", "of so many", "sum of ranks", "mean difference of the weights"]
-    assert untested[:4] == ["", "two", "b", "not tested: [4, 8] in the source, [8, 4] in the target"]
-    assert tested == ["1", "one", "a", "50 %", "40", "2.5", "0.25"]
-    told = " ".join(unescape(text).split())
-    assert "17 inputs whose predictions differ, 20 whose predictions are the same" in told
-    assert "seed 4" in told
-    assert "A hint, not a verdict" in told
-
-
-def test_too_few_samples_for_a_ranking_are_said(tmp_path: Path) -> None:
-    text = ranked(tmp_path, "3 inputs with another answer, 20 are needed")
-    assert "3 inputs with another answer, 20 are needed" in text
-    assert "sum of ranks" not in text
 
 
 def test_times_and_where_it_comes_from(tmp_path: Path) -> None:

@@ -1,1 +1,0 @@
-"""Statistics of suspicion, where nothing can be cut."""
