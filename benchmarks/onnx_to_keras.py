@@ -1,10 +1,9 @@
-"""Ways from ONNX to Keras, on ONNX models of different origins.
+"""ONNX to Keras, on ONNX models of different origins.
 
     python -m benchmarks.onnx_to_keras [-o FILE] [NAME ...]
 
 Each conversion is a job in a worker process, as in an audit; then what came out runs on a batch of 4 beside ONNX
-Runtime (optimizations disabled). onnx2keras writes Lambda layers that a .keras file can't carry: such a network is
-measured in memory, and the table says so.
+Runtime (optimizations disabled).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from benchmarks.common.measured import made_by
 from benchmarks.onnx_models import Origin, made, origins
 from conrepair.application.jobs.values import ConversionStep
 from conrepair.formats.converters.all_converters import converter
-from conrepair.formats.converters.onnx_keras_onnx2keras import lambda_layers, make_network
 from conrepair.formats.models.builders import calibration_inputs
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.binding import bind_inputs
@@ -41,13 +39,6 @@ from conrepair.verdicts.evaluate.pairing import fit, pair_outputs
 
 Array = npt.NDArray[Any]
 
-OTHER, OWN = "onnx-keras-onnx2keras", "onnx-keras"
-WAYS: dict[str, tuple[str, dict[str, Any]]] = {
-    "onnx2keras": (OTHER, {"normalise": False}),
-    "onnx2keras, normalised": (OTHER, {}),
-    "onnx2keras, normalised, change_ordering": (OTHER, {"change_ordering": True}),
-    "conrepair": (OWN, {}),
-}
 _BATCH = 4
 _REPEATS = 7
 _TIMEOUT = 300.0
@@ -61,7 +52,6 @@ class Row:
     """One conversion: `figures` are those of `measure`, None where there is nothing to measure."""
 
     model: str
-    way: str
     seconds: float | None
     figures: Mapping[str, float] | None
     failure: str = ""
@@ -79,43 +69,31 @@ def main() -> int:
             title = f"{origin.name}, {' > '.join(origin.via)}"
             if options.names and not any(name in title for name in options.names):
                 continue
-            for row in _rows(title, origin, Path(scratch) / str(number), workers):
-                rows.append(row)
-                print(row, file=sys.stderr, flush=True)
+            rows.append(_row(title, origin, Path(scratch) / str(number), workers))
+            print(rows[-1], file=sys.stderr, flush=True)
     text = table(rows)
     if options.output:
-        head = f"# Ways from ONNX to Keras\n\n{made_by('python -m benchmarks.onnx_to_keras')}\n\n"
+        head = f"# ONNX to Keras\n\n{made_by('python -m benchmarks.onnx_to_keras')}\n\n"
         options.output.write_text(head + text, encoding="utf-8")
     print(text)
-    return int(any(row.way == "conrepair" and not _right(row) for row in rows))
+    return int(not all(map(_right, rows)))
 
 
-def _rows(title: str, origin: Origin, folder: Path, workers: Workers) -> Iterator[Row]:
+def _row(title: str, origin: Origin, folder: Path, workers: Workers) -> Row:
     model, about = made(origin, folder / "onnx", workers)
-    for number, (way, (name, chosen)) in enumerate(WAYS.items()):
-        step = converter(name)
-        options = step.complete(chosen)
-        target = folder / str(number)
-        told = {"model": model, "step": ConversionStep.of(step, options), "inputs": about.inputs}
-        outcome = _call("conrepair.application.jobs.conversion:convert", told, target, workers)
-        payload = {"model": asdict(model), "inputs": asdict(about)["inputs"], "pixels": origin.pixels}
-        payload |= {"options": options, "file": None}
-        failure, seconds = "", None
-        if isinstance(outcome, Success):
-            made_model = outcome.value["model"]
-            payload["file"] = str(target / made_model["path"])
-            seconds = made_model["provenance"]["seconds"]
-        else:
-            failure = _first_line(outcome)
-            if "Lambda" not in failure:
-                yield Row(title, way, None, None, failure)
-                continue
-        measured = _call("benchmarks.onnx_to_keras:measure", payload, folder / f"{number}-measured", workers)
-        if isinstance(measured, Failure):
-            yield Row(title, way, seconds, None, _first_line(measured))
-        else:
-            figures = measured.value
-            yield Row(title, way, seconds or figures.pop("seconds"), figures, failure)
+    step = converter("onnx-keras")
+    told = {"model": model, "step": ConversionStep.of(step, step.complete({})), "inputs": about.inputs}
+    outcome = _call("conrepair.application.jobs.conversion:convert", told, folder / "keras", workers)
+    if isinstance(outcome, Failure):
+        return Row(title, None, None, _first_line(outcome))
+    made_model = outcome.value["model"]
+    payload = {"model": asdict(model), "inputs": asdict(about)["inputs"], "pixels": origin.pixels}
+    payload |= {"file": str(folder / "keras" / made_model["path"])}
+    measured = _call("benchmarks.onnx_to_keras:measure", payload, folder / "measured", workers)
+    seconds = made_model["provenance"]["seconds"]
+    if isinstance(measured, Failure):
+        return Row(title, seconds, None, _first_line(measured))
+    return Row(title, seconds, measured.value)
 
 
 def _call(function: str, payload: dict[str, Any], folder: Path, workers: Workers) -> Success | Failure:
@@ -135,24 +113,18 @@ def measure(_: Path, **payload: Any) -> dict[str, Any]:
     """Compare a Keras model with the ONNX model that it was made from.
 
     Args:
-        payload: "model" (ONNX), "inputs" (its specs), "pixels", "file" (the .keras file, None: make it by onnx2keras
-            in memory with "options").
+        payload: "model" (ONNX), "inputs" (its specs), "pixels", and "file" (the .keras file).
 
     Returns:
         "error" (relative L2, the largest of all outputs), "ratio" (of the seconds of a batch), "transposes" in the
-        TensorFlow graph, "lambdas", "seconds" of the conversion if it happened here.
+        TensorFlow graph.
     """
     from conrepair.formats.keras.load.framework import load_keras, spec_of
     from conrepair.formats.onnx.load.framework import OnnxRunnable
 
     source = typed(Model, payload["model"])
     specs = tuple(typed(TensorSpec, spec) for spec in payload["inputs"])
-    started = time.perf_counter()
-    if payload["file"] is None:
-        network = make_network(source, payload["options"])
-    else:
-        network = load_keras(Model("keras", payload["file"], ""))
-    seconds = time.perf_counter() - started
+    network = load_keras(Model("keras", payload["file"], ""))
     feeds = {spec.name: _drawn(spec, payload["pixels"]) for spec in specs}
     arrays = []
     for binding, tensor in zip(bind_inputs(specs, [spec_of(t) for t in network.inputs]), network.inputs, strict=True):
@@ -167,8 +139,6 @@ def measure(_: Path, **payload: Any) -> dict[str, Any]:
         "error": error,
         "ratio": other / own,
         "transposes": _transposes(network, arrays),
-        "lambdas": len(lambda_layers(network)),
-        "seconds": seconds,
     }
 
 
@@ -232,32 +202,19 @@ def _right(row: Row) -> bool:
 
 
 def table(rows: list[Row]) -> str:
-    """Sums by way, then all rows, as Markdown."""
-    lines = ["| way | models | a Keras model | right (error below 1e-3) | right, in a file that loads |"]
-    lines += ["|---|---|---|---|---|"]
-    for way in WAYS:
-        own = [row for row in rows if row.way == way]
-        right = [row for row in own if _right(row)]
-        whole = [row for row in right if not row.failure]
-        came = [row for row in own if row.figures is not None]
-        lines.append(f"| {way} | {len(own)} | {len(came)} | {len(right)} | {len(whole)} |")
-    lines += ["", "| model | way | error | seconds | Transpose | Lambda | time / ONNX Runtime | failure |"]
-    lines += ["|---|---|---|---|---|---|---|---|"]
-    last = ""
-    for row in rows:
-        lines.append(f"| {row.model if row.model != last else ''} | {row.way} | {' | '.join(_cells(row))} |")
-        last = row.model
+    """How many are right, then all rows, as Markdown."""
+    lines = [f"{sum(map(_right, rows))} of {len(rows)} are right (error below 1e-3), in a file that loads.", ""]
+    lines += ["| model | error | seconds | Transpose | time / ONNX Runtime | failure |", "|---|---|---|---|---|---|"]
+    lines += [f"| {row.model} | {' | '.join(_cells(row))} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
 def _cells(row: Row) -> list[str]:
     seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
-    failure = row.failure.replace("|", "/")
     if row.figures is None:
-        return ["", seconds, "", "", "", failure]
+        return ["", seconds, "", "", row.failure.replace("|", "/")]
     figures = row.figures
-    counts = [f"{figures['transposes']:.0f}", f"{figures['lambdas']:.0f}"]
-    return [f"{figures['error']:.0e}", seconds, *counts, f"{figures['ratio']:.1f}", "no file" if failure else ""]
+    return [f"{figures['error']:.0e}", seconds, f"{figures['transposes']:.0f}", f"{figures['ratio']:.1f}", ""]
 
 
 if __name__ == "__main__":

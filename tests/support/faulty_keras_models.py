@@ -118,7 +118,6 @@ CLIPPED = KerasCase(lambda x: ops.hard_tanh(x * 4), _ROWS, 3)
 FUSED_GELU = KerasCase(layers.Activation("gelu"), _ROWS, left=frozenset({"TFL_GELU"}))
 
 OPEN_SIZES = KerasCase(layers.Conv2D(3, 3), _IMAGE)
-NAMED_WITH_A_COLON = KerasCase(layers.Conv2D(3, 3), _IMAGE)
 
 # Shapes whose second operand `keras.ops.add` takes for a bias.
 ADDED = [((3, 4, 4), (1, 4, 1)), ((4, 4), (4, 1)), ((2, 3, 4, 4), (1, 1, 4, 1)), ((2, 3, 3), (3, 1))]

@@ -197,26 +197,6 @@ ONNX2TORCH_FAILS = {
     ),
 }  # fmt: skip
 
-ONNX2KERAS_WRONG = {
-    "Gemm, alpha": Case(
-        "y = Gemm<alpha = 0.5>(x, w, b)", {"x": normal(1, 3)}, {"w": normal(3, 4), "b": normal(4)}, least=0.3
-    ),
-    "Conv, SAME": Case(
-        'y = Conv<auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]>(x, w)',
-        {"x": _IMAGE}, {"w": normal(3, 2, 3, 3)},
-    ),
-    "MaxPool, ceil_mode": Case(
-        "y = MaxPool<kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1>(x)", {"x": normal(1, 2, 6, 6)}
-    ),
-    "Softmax of opset 11": Case("y = Softmax<axis = 1>(x)", {"x": normal(1, 3, 4)}, opset=11, least=0.3),
-    "Slice, steps": Case(
-        "y = Slice(x, s, e, a, t)", {"x": _IMAGE}, {"s": whole(0), "e": whole(5), "a": whole(2), "t": whole(2)}
-    ),
-    "ReduceSum of opset 13": Case("y = ReduceSum<keepdims = 0>(x, a)", {"x": _IMAGE}, {"a": whole(1)}),
-    "ArgMax, keepdims": Case("y = ArgMax<axis = 1>(x)", {"x": _IMAGE}),
-    "Reshape": Case("y = Reshape(x, s)", {"x": _IMAGE}, {"s": whole(1, -1)}, least=1),
-}  # fmt: skip
-
 _PARAMETERS = {"s": real(2, 3), "b": real(1, -1), "m": real(4, 5), "v": real(2, 9)}
 
 REFERENCE_WRONG = {

@@ -12,7 +12,7 @@ __all__ = ["FAULT"]
 FAULT = Fault(
     name="alpha-ignored",
     kind=Kind.HYPERPARAMETERS,
-    provenance="docs/measured/converter-faults.md (onnx2keras)",
+    provenance="onnx2keras 0.0.25",
     repair="alpha",
     native=attributes_changed(
         ("MatMul",),

@@ -11,7 +11,7 @@ from conrepair.ground.runtime.words import meant
 
 _MODULES = (
     *("torch_onnx", "onnx_torch", "onnx_normalise", "from_keras", "from_savedmodel", "tflite_onnx"),
-    *("onnx_tools", "isolated", "onnx_keras_onnx2keras"),
+    *("onnx_tools", "isolated"),
 )
 CONVERTERS: Registry[Converter] = Registry(
     "converters",
@@ -23,6 +23,8 @@ CONVERTERS: Registry[Converter] = Registry(
     },
     Converter,
 )
+_GONE = {"onnx-keras-onnx2keras": " any more, as onnx2keras fails on files that came from Keras: use onnx-keras"}
+"""Names that there were, and what to use instead."""
 
 
 def converter(name: str) -> Converter:
@@ -33,5 +35,5 @@ def converter(name: str) -> Converter:
     """
     if name in CONVERTERS:
         return CONVERTERS[name]
-    hint = meant(name, CONVERTERS, f"known: {', '.join(CONVERTERS)}")
+    hint = _GONE.get(name) or meant(name, CONVERTERS, f"known: {', '.join(CONVERTERS)}")
     raise ConfigError(f"there is no converter '{name}'{hint}")

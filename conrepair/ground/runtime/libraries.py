@@ -57,8 +57,7 @@ EXTRAS = (
     Extra(
         "keras",
         "Keras's files (.keras, .h5) and conversions from and to them",
-        {"keras": "keras", "h5py": "h5py", "sympy": "sympy", "onnx2keras": "onnx2keras"}
-        | {"conrepair_onnx_keras": "conrepair-onnx-keras"},
+        {"keras": "keras", "h5py": "h5py", "sympy": "sympy"} | {"conrepair_onnx_keras": "conrepair-onnx-keras"},
     ),
     Extra(
         "tflite",

@@ -287,6 +287,15 @@ def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None
     assert "there's no option --sample; did you mean '--samples'?" in capsys.readouterr().err
 
 
+def test_an_option_that_was_taken_out_says_what_there_is_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    assert main(["localize", "net.onnx", "net.onnx", "--suspicious", "-q"]) == 2
+    told = (
+        "conrepair localize has no --suspicious: layers aren't ranked any more, as `conrepair localize` names those"
+    )
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_result_says_that_data_fit_by_shape_only(folder: Path) -> None:
     save("net.onnx")
     np.savez(folder / "data.npz", labels=np.zeros((5, 4), np.float32))

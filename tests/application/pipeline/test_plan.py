@@ -163,6 +163,8 @@ def test_no_route_says_what_can_be_reached() -> None:
 
 def test_pins_are_checked() -> None:
     assert "conversions[0]: there is no converter 'torch-onx-script'" in refusal(via("torch-onx-script"))
+    gone = "there is no converter 'onnx-keras-onnx2keras' any more, as onnx2keras fails on files that came from Keras"
+    assert f"{gone}: use onnx-keras" in refusal(via("onnx-keras-onnx2keras"))
     assert "reads onnx, but is given torch" in refusal(via("onnx2torch"))
     assert "ends at onnx, not at tflite" in refusal({"to": "tflite", "via": ["torch-onnx-script"]})
 

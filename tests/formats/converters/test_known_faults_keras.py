@@ -1,11 +1,9 @@
-"""Faults of Keras, tf2onnx, TFLite's converter and onnx2keras, used plainly. A failing test: the tool was fixed;
+"""Faults of Keras, tf2onnx and TFLite's converter, used plainly. A failing test: the tool was fixed;
 correct docs/measured/converter-faults.md.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +15,9 @@ import onnxruntime
 import pytest
 import tensorflow as tf
 from faulty_keras_models import KerasCase, run_tflite, to_onnx, to_tflite
-from faulty_models import Case
 from keras import ops
 
 pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture(autouse=True)
-def image_layout() -> Iterator[None]:
-    """onnx2keras leaves Keras's layout changed, for every test that follows in this process."""
-    import keras
-
-    before = keras.config.image_data_format()
-    yield
-    keras.config.set_image_data_format(before)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """onnx2keras logs at DEBUG to the root logger and changes its level."""
-    level = logging.getLogger().level
-    yield
-    logging.getLogger().setLevel(level)
 
 
 def onnx_of_tflite(case: KerasCase, folder: Path) -> tuple[Any, Any]:
@@ -48,12 +27,6 @@ def onnx_of_tflite(case: KerasCase, folder: Path) -> tuple[Any, Any]:
     content = to_tflite(case.network())
     (folder / "net.tflite").write_bytes(content)
     return tf2onnx.convert.from_tflite(str(folder / "net.tflite"), opset=15)[0], run_tflite(content, case.array)
-
-
-def onnx2keras(case: Case) -> Any:
-    from onnx2keras import onnx_to_keras
-
-    return onnx_to_keras(case.model(), list(case.feeds), verbose=False)
 
 
 @pytest.mark.parametrize(("one", "two"), models.ADDED)
@@ -132,26 +105,3 @@ def test_tflite_cannot_allocate_open_sizes() -> None:
     interpreter.invoke()
     got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
     assert faulty.difference(case.expected(network), got) < 1e-4
-
-
-@pytest.mark.parametrize("case", faulty.ONNX2KERAS_WRONG.values(), ids=faulty.ONNX2KERAS_WRONG.keys())
-def test_onnx2keras_is_wrong(case: Case) -> None:
-    got = onnx2keras(case).predict_on_batch(next(iter(case.feeds.values())))
-    assert faulty.is_wrong(case.expected()[0], got, case.least)
-
-
-def test_onnx2keras_names_layers_as_tensorflow_forbids() -> None:
-    """After tensors: those of tf2onnx have a colon."""
-    from onnx2keras import onnx_to_keras
-
-    case = models.NAMED_WITH_A_COLON
-    proto = to_onnx(case.network())
-    network = onnx_to_keras(proto, [proto.graph.input[0].name], verbose=False)
-    with pytest.raises(ValueError, match="is not a valid scope name"):
-        network.predict_on_batch(case.array)
-
-
-@pytest.mark.parametrize("operator", ["Softplus", "Erf", "HardSigmoid", "Round"])
-def test_onnx2keras_lacks(operator: str) -> None:
-    with pytest.raises(KeyError, match=operator):
-        onnx2keras(Case(f"y = {operator}(x)", {"x": faulty.normal(1, 3, 4, 4)}))

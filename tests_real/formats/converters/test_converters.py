@@ -35,7 +35,7 @@ NAMES = [
     "onnx-version-converter",
 ]  # fmt: skip
 NARROWING = ["onnx-float16", "onnx-quantize-dynamic", "onnx-quantize-static"]  # see test_quantization.py
-APART = ["onnx-keras", "onnx-keras-onnx2keras"]  # see tests/formats/importer and test_onnx2keras.py
+APART = ["onnx-keras"]  # see tests/formats/importer
 MOST = [name if name != "keras-torch" else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 """Quick ones: Keras converts to PyTorch in a process of its own, which others of these tests start, too."""
 BY_TF2ONNX = [name for name in NAMES if name.endswith("tf2onnx") or name == "keras-onnx-export"]

@@ -38,7 +38,6 @@ _TO_ONNX: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _TO_OTHERS = MappingProxyType(
     {
         "import": Setting("libraries", route=("onnx-keras",)),
-        "onnx2keras": Setting("libraries", route=("onnx-keras-onnx2keras",)),
         "onnx2torch": Setting("libraries", route=("onnx2torch",)),
         "tflite": Setting("tflite", {"kernels": "reference"}, ("onnx-keras", "keras-tflite")),
         "tvm-torch": Setting("tvm", {"setting": "O0"}, ("onnx2torch",)),

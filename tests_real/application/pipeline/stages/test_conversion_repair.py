@@ -108,51 +108,6 @@ def test_operators_that_onnx2torch_does_not_know(
     np.testing.assert_allclose(given, right, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.slow
-def test_what_onnx2keras_makes_of_a_keras_network(capsys: pytest.CaptureFixture[str]) -> None:
-    import keras
-
-    keras.utils.set_random_seed(0)
-    image = keras.Input((8, 8, 3), name="image")
-    features = keras.layers.GlobalAveragePooling2D()(keras.layers.Conv2D(5, 3)(image))
-    keras.Model(image, keras.layers.Dense(4, activation="softmax")(features)).save("net.keras")
-    asked = ["--option", "keras-onnx-tf2onnx.opset=13", "-o", "net.onnx", "-q", "--no-check"]
-    assert main(["convert", "net.keras", "--to", "onnx", *asked]) == 0
-    capsys.readouterr()
-    route = ["net.onnx", "--to", "keras", "--via", "onnx-keras-onnx2keras", "-o", "back.keras"]
-    code, told = converted(capsys, *route)
-    assert code == 0
-    first = repair_of(told)["stops"][0]
-    assert "weight shape" in first["error"]
-    assert first["operators"] == ["Squeeze", "MatMul"]
-    assert made(told)["conversion"] == "onnx-keras"
-    assert repair_of(told)["verdict"] == "equivalent"
-    assert any("Lambda" in item["outcome"] for item in repair_of(told)["tried"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("opset", [13, 18])
-def test_onnx2keras_reads_what_is_rewritten(opset: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three operators stop it at opset 13, one behind the other, two at opset 18."""
-    import keras
-
-    keras.utils.set_random_seed(0)
-    image = keras.Input((8, 8, 3), name="image")
-    layers = keras.layers
-    features = layers.ReLU(6.0)(layers.BatchNormalization()(layers.DepthwiseConv2D(3)(image)))
-    network = keras.Model(image, layers.Dense(4)(layers.GlobalAveragePooling2D()(features)))
-    network.save("net.keras")
-    made = ["--option", f"keras-onnx-tf2onnx.opset={opset}", "-o", "net.onnx", "-q", "--no-check"]
-    assert main(["convert", "net.keras", "--to", "onnx", *made]) == 0
-    capsys.readouterr()
-    route = ["net.onnx", "--to", "keras", "--via", "onnx-keras-onnx2keras", "-o", "back.keras"]
-    code, told = converted(capsys, *route)
-    assert code == 0
-    assert repair_of(told)["via"] == ["onnx-normalise", "onnx-keras-onnx2keras"]
-    assert set(repair_of(told)["options"]["onnx-normalise"]["rewrite"].split(",")) >= {"affine", "global-pool"}
-    assert repair_of(told)["verdict"] in {"equivalent", "noise"}
-
-
 def test_what_nothing_helps_against_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     save("r = Relu (x) u = Unique (r) y = Neg (u)", opset=17, shape="4, 3")
     assert main(["convert", "net.onnx", "--to", "torch", "-o", "net.pt2", "-q"]) == 4

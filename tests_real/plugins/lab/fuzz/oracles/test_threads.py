@@ -167,7 +167,7 @@ def test_installed_systems_run_and_show_both_numbers(name: str, tmp_path: Path) 
 def test_a_chain_has_the_threads_of_what_runs_it() -> None:
     chains = SYSTEMS["convert"]
     without = {name for name, setting in chains.settings.items() if not chains.threads(setting)}
-    assert without == {"import", "onnx2keras"}
+    assert without == {"import"}
     assert not any(entry(name).runs.threads(entry(name).chosen) for name in ("tensorflow-xla", "tvm-cuda"))
 
 
