@@ -39,7 +39,6 @@ def test_help_imports_no_library() -> None:
         "run",
         "compare",
         "architectures",
-        "matrix",
         "converters",
         "convert",
         "inspect",
@@ -53,6 +52,13 @@ def test_every_verb_has_help_with_exit_codes(verb: str, capsys: pytest.CaptureFi
         main([verb, "--help"])
     assert ended.value.code == 0
     assert "1 a difference or a fault was found" in capsys.readouterr().out
+
+
+def test_a_verb_that_was_taken_out_says_what_there_is_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["matrix", "config.json"])
+    assert ended.value.code == 2
+    assert "there's no verb matrix: `conrepair run CONFIG` with `conversions`" in capsys.readouterr().err
 
 
 def test_comparing_equals(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,8 +73,6 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("report", 3): ("report saved-3", DAMAGED),
     ("report", 4): ("report saved-4", STOPS),
     ("architectures", 2): ("architectures --family keras --names Gone", "Gone"),
-    ("matrix", 2): ("matrix gone.json", "no such configuration file"),
-    ("matrix", 3): ("matrix damaged.json", DAMAGED),
     ("config", 1): ("config check older.json", "refused: "),
     ("config", 2): ("config check gone.json", "no such configuration file"),
     ("generate", 1): (f"{GENERATE} --count 2 --function picky.py:few", "1 of 2 networks"),
@@ -107,8 +105,8 @@ NEVER = {  # what a verb doesn't end with
     "doctor": {2, 3, 4},
     **{verb: {1, 3, 4} for verb in ("converters", "completion", "cache", "environments")},
 }
-SLOW = {("generate", 1), ("generate", 4), ("matrix", 3), ("build", 4), ("convert", 4), ("execute", 1), ("repair", 1)}
-SAME_AS_RUN = {"architectures", "matrix"}
+SLOW = {("generate", 1), ("generate", 4), ("build", 4), ("convert", 4), ("execute", 1), ("repair", 1)}
+SAME_AS_RUN = {"architectures"}
 """An audit of theirs is run and told as that of `run`; what only they do is refused before."""
 
 

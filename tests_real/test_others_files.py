@@ -46,7 +46,6 @@ COMMANDS = {
         "report out/run out/again",
     ],
     "architectures": ["architectures --family torchvision --names squeezenet1_1 --size 32 -o out"],
-    "matrix": ["matrix config.json -o out/routes.md", "matrix config.json"],
     "config": ["config migrate old.json -o out/new.json"],
     "trace": [
         "trace net.onnx --setting ort-all --evaluations 5 -o out/one",
@@ -60,7 +59,7 @@ COMMANDS = {
     "generate": [f"generate {NETWORKS} --to torch -o out"],
     "cache": [f"localize {PAIR}", "cache clear", "cache --limit 3"],
 }
-SLOW = {"architectures", "build", "matrix", "repair", "report", "run"}
+SLOW = {"architectures", "build", "repair", "report", "run"}
 QUICKER = {"run": ["run config.json -o out"], "report": COMMANDS["report"][:3], "repair": COMMANDS["repair"][:1]}
 VERBS: dict[str, Parser] = next(
     item.choices for item in command_line()._actions if isinstance(item, argparse._SubParsersAction)

@@ -26,7 +26,7 @@ _FED = frozenset({0, 1, 2})
 _NAMES = ["net.onnx", "net.outside.onnx", "data.npz", "photos", "recipe.json", "config.json", "patch.json", "gone"]
 _NO_MODELS = ["gone", "gone.onnx", "photos", "data.npz", "recipe.json", "config.json"]
 _WORDS = ["onnx", "x=1,3,8,8", "batch,3,8,8:float32", "torchvision", "llvm", "onnx-normalise", "Relu", "a=b"]
-_NOT_DRAWN = {"architectures", "matrix", "environments", "doctor", "run"}  # whole audits, and what makes environments
+_NOT_DRAWN = {"architectures", "environments", "doctor", "run"}  # whole audits, and what makes environments
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from benchmarks.route_matrix.table import FORMATS, GOOD, Cell, Matrix
 from conrepair.application.config.model import AuditConfig, ConversionConfig, InputConfig, ModelConfig, RecipeConfig
 from conrepair.application.pipeline.audit import run_audit
 from conrepair.application.pipeline.recipes import default_recipe
 from conrepair.application.report.result import AuditResult, Row
-from conrepair.application.report.route_matrix import FORMATS, GOOD, Cell, Matrix
 from conrepair.formats.converters.all_converters import CONVERTERS
 from conrepair.formats.converters.routes import find_route
 from conrepair.ground.data.binding import bind_inputs

@@ -74,9 +74,14 @@ class Matrix:
         return int(ExitCode.EQUIVALENT if all(cell.good for cell in self.cells.values()) else ExitCode.DIFFERENT)
 
 
-def matrix_markdown(matrix: Matrix) -> str:
-    """One table for each model, and what failed."""
-    parts = ["# Route matrix", "", *_summary(matrix), ""]
+def matrix_markdown(matrix: Matrix, made: str) -> str:
+    """One table for each model, and what failed.
+
+    Args:
+        matrix: What was run.
+        made: The line that says by what.
+    """
+    parts = ["# Route matrix", "", made, "", *_summary(matrix), ""]
     for model in matrix.models:
         parts += [f"## {model}", "", *_about(matrix, model), ""]
         if (model, "") in matrix.missing:

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import small_models as small
 
-from conrepair.application.cli import main
+from benchmarks.route_matrix import running as module
+from benchmarks.route_matrix.__main__ import main
+from benchmarks.route_matrix.running import _culprits, _declared, _detours, _with_detour, run_matrix
+from benchmarks.route_matrix.table import FORMATS, Cell, Matrix
 from conrepair.application.config.load import parse_config
 from conrepair.application.config.model import AuditConfig, ConversionConfig, ModelConfig
-from conrepair.application.pipeline import matrix as module
-from conrepair.application.pipeline.matrix import _culprits, _declared, _detours, _with_detour, run_matrix
 from conrepair.application.report.result import AuditResult, Problem, Ran, Row
-from conrepair.application.report.route_matrix import FORMATS, Cell, Matrix
 from conrepair.formats.converters.all_converters import CONVERTERS
 from conrepair.formats.converters.routes import find_route, pinned_route
 from conrepair.formats.models.model import Description, Model
@@ -66,7 +66,7 @@ def test_a_file_as_source_and_one_that_isnt_there(tmp_path: Path) -> None:
     models = [{"name": "text.v1", "path": "text.v1.tflite"}, {"name": "lost", "path": "lost.keras"}]
     config = {"name": "test", "output": "out", "dataset": SYNTHETIC, "models": models}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    code = main(["matrix", str(tmp_path / "config.json"), "-o", str(tmp_path / "matrix.md"), "--quiet"])
+    code = main([str(tmp_path / "config.json"), "-o", str(tmp_path / "matrix.md")])
     text = (tmp_path / "matrix.md").read_text()
     assert code == ExitCode.MODEL_LOAD
     assert "40 directions of 2 models: 20 equivalent, 20 not made" in text
@@ -296,7 +296,7 @@ def test_the_table_of_an_input_is_declared_where_the_file_hides_it() -> None:
 
 
 def test_the_shipped_configuration_is_valid() -> None:
-    path = Path(__file__).parents[3] / "examples" / "route-matrix-other.json"
+    path = Path(__file__).parents[2] / "examples" / "route-matrix-other.json"
     config = parse_config(json.loads(path.read_text()), str(path))
     assert isinstance(config, AuditConfig)
     assert [model.name for model in config.models] == ["encoder", "lstm", "gru", "two_inputs"]

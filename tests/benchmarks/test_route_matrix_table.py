@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import permutations
 from pathlib import Path
 
+from benchmarks.route_matrix.table import FORMATS, Cell, Matrix, matrix_markdown
 from conrepair.application.report.result import AuditResult, Problem, Ran, Row
-from conrepair.application.report.route_matrix import FORMATS, Cell, Matrix, matrix_markdown
 from conrepair.formats.models.model import Model
 from conrepair.ground.runtime.errors import ExitCode
 from conrepair.verdicts.evaluate.verdict import Verdict
 
+MADE = "Made by hand."
 MODEL = Model("onnx", "/nowhere/model.onnx", "0")
 REFUSED = Problem(message="ConversionError: no such | operator", kind="exception")
 
@@ -62,7 +63,7 @@ def matrix(
 
 def test_all_good() -> None:
     result = matrix(good_cells("net"))
-    text = matrix_markdown(result)
+    text = matrix_markdown(result, MADE)
     assert "20 directions of 1 models: 20 equivalent. 122 s." in text
     assert "- torch: the original; 8 samples" in text
     assert "- keras: made by to-keras, noise" in text
@@ -78,7 +79,7 @@ def test_a_failure_with_a_detour_that_works() -> None:
     failed = row("net.tensorflow", "tensorflow-tflite", Verdict.UNDEPLOYABLE, REFUSED)
     cells["net", "tensorflow", "tflite"] = Cell("tensorflow-tflite", failed, tried, frozenset({"b"}))
     result = matrix(cells)
-    text = matrix_markdown(result)
+    text = matrix_markdown(result, MADE)
     assert "19 equivalent, 1 undeployable; another route works for 1 of those that fail." in text
     assert "**converter failed**; instead: noise" in text
     line = next(line for line in text.splitlines() if line.startswith("| net | tensorflow | tflite |"))
@@ -90,7 +91,7 @@ def test_a_failure_without_a_way_around() -> None:
     cells = good_cells("net")
     tried = (row("net.torch", "a+b", Verdict.FAULTY),)
     cells["net", "torch", "onnx"] = Cell("x", row("net.torch", "x", Verdict.FAULTY), tried)
-    text = matrix_markdown(matrix(cells))
+    text = matrix_markdown(matrix(cells), MADE)
     assert "another route works for 0" in text
     assert "| net | torch | onnx | x | wrong outputs | as it is | nothing (tried: a+b) |" in text
 
@@ -101,7 +102,7 @@ def test_a_format_that_never_came_to_be_says_why() -> None:
         if form != "tflite":
             cells["net", "tflite", form] = Cell("", None)
     failed = row("net", "torch-tflite", Verdict.UNDEPLOYABLE, REFUSED)
-    text = matrix_markdown(matrix(cells, {("net", "tflite"): failed}, unmade=("tflite",)))
+    text = matrix_markdown(matrix(cells, {("net", "tflite"): failed}, unmade=("tflite",)), MADE)
     assert "16 equivalent, 4 not made" in text
     assert "- tflite: not made by torch-tflite: ConversionError: no such | operator" in text
     assert "| **tflite** | not made | not made | not made | - | not made |" in text
@@ -111,7 +112,7 @@ def test_a_source_that_doesnt_load_is_in_the_matrix_with_its_reason() -> None:
     cells = dict.fromkeys(good_cells("lost"), Cell("", None))
     problem = Problem(message="lost.keras: no such model file.", exit_code=int(ExitCode.MODEL_LOAD))
     result = matrix(cells, {("lost", ""): row("lost", "", None, problem)})
-    text = matrix_markdown(result)
+    text = matrix_markdown(result, MADE)
     assert "20 directions of 1 models: 20 not made" in text
     assert "## lost\n\nThe original doesn't work: lost.keras: no such model file." in text
     assert "| **torch** |" not in text

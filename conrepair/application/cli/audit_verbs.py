@@ -156,21 +156,6 @@ def architectures(parser: Parser) -> None:
 
 
 @VERBS.verb(
-    "CONFIG [OPTIONS]", examples=[("conrepair matrix config.json -o routes.md", "write the table to routes.md")]
-)
-def matrix(parser: Parser) -> None:
-    """Convert models from every format into every other.
-
-    Convert the models of a configuration from every format into every other, compare each result, and write the
-    verdicts as a Markdown table. The configuration's own conversions are ignored.
-    """
-    parser["models"].add_argument(
-        "config", metavar="CONFIG", help="JSON file, of which models, data and limits are used."
-    )
-    add_output(parser, "Markdown file to write (default: route-matrix.md in the audit's folder).", metavar="FILE")
-
-
-@VERBS.verb(
     "{check,migrate,schema} [CONFIG] [OPTIONS]",
     keeps=False,
     examples=[

@@ -136,6 +136,8 @@ class Parser(argparse.ArgumentParser):
         known = [str(choice) for choice in getattr(action.choices, "everything", action.choices)]
         if isinstance(action, Verbs) and (hint := brings(str(value))):
             raise argparse.ArgumentError(None, f"verb: {value!r} isn't installed{hint}")
+        if isinstance(action, Verbs) and value in _ELSEWHERE:
+            raise argparse.ArgumentError(None, f"there's no verb {value}: {_ELSEWHERE[value]}.")
         what = "verb" if isinstance(action, Verbs) else argparse._get_action_name(action)
         raise argparse.ArgumentError(
             None, f"{what}: {value!r} isn't known{meant(str(value), known)} (known: {', '.join(known)})"
@@ -206,9 +208,10 @@ class Catalogue(dict[str, "Callable[[Verbs[Parser]], None]"]):
 _ELSEWHERE = {
     "--backend": "`conrepair execute MODEL --backend NAME` compares a model on a backend with its own library, "
     '`conrepair run CONFIG` with "backends" in the configuration several',
+    "matrix": "`conrepair run CONFIG` with `conversions` of each model compares what they make",
     "--suspicious": "layers aren't ranked any more, as `conrepair localize` names those at fault without it",
 }
-"""Options that were, or are looked for, where they aren't: what there is instead."""
+"""Options and verbs that were, or are looked for, where they aren't: what there is instead."""
 
 
 def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
