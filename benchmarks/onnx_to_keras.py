@@ -109,7 +109,7 @@ def _first_line(failure: Failure) -> str:
 # --- in the worker ----------------------------------------------------------------------------------------
 
 
-def measure(_: Path, **payload: Any) -> dict[str, Any]:
+def measure(**payload: Any) -> dict[str, Any]:
     """Compare a Keras model with the ONNX model that it was made from.
 
     Args:
