@@ -216,18 +216,14 @@ def by_arithmetic(
     if not tried or not wrong or any(not output.fits for output in wrong):
         return tuple(outputs), ""
     few = {name: numbers.OF_FUNCTIONS / 2 * arithmetic_of(name).unit for name in tried if len(tried) == 1}
+    within = {name for name, most in few.items() if all(output.error.relative_l2 <= most for output in wrong)}
     fits = [
-        {
-            item.arithmetic: replace(
-                item, explains=item.explains or output.error.relative_l2 <= few.get(item.arithmetic, 0)
-            )
-            for item in output.fits
-        }
+        {item.arithmetic: replace(item, explains=item.explains or item.arithmetic in within) for item in output.fits}
         for output in wrong
     ]
     others = [item for output in outputs if output not in wrong for item in output.fits]
     unmoved = {item.arithmetic for item in others if item.error < numbers.LEAST * item.expected}
-    able = [item for item in tried if item in few or item not in unmoved]
+    able = [item for item in tried if item in within or item not in unmoved]
     name = recognized(fits, [item for item in able if item in stored] or able)
     certain = len(tried) == 1 or name in stored or all(item[name].close for item in fits if name)
     found = []
