@@ -108,7 +108,7 @@ def look_in_one_job(state: RunState) -> Looked | None:
     if state.settings.metrics or not all(map(_is_plain, state.subjects)):  # a user's functions are of this process
         return None
     task = _task(state)
-    state.run("look", [task])
+    state.run("comparing both models", [task])
     result = state.scheduler.results[task.name]
     if result.entry is None:
         if result.failure is not None and result.failure.kind in {*ENDED, "refused", "changed"}:

@@ -38,7 +38,7 @@ def convert(state: RunState) -> None:
         for conversion in state.conversions[subject.name]
     ]
     off = not state.settings.stages.convert
-    state.run("convert", tasks, "stage convert is off, and no earlier run made this conversion" if off else "")
+    state.run("converting", tasks, "stage convert is off, and no earlier run made this conversion" if off else "")
     for name, planned in state.conversions.items() if off else ():
         state.conversions[name] = [item for item in planned if state.scheduler.results[item.name].entry]
 
@@ -116,7 +116,7 @@ def prepare(state: RunState, models: Iterable[Made]) -> None:
             tasks |= _plan(state, subject, name, source, config)
     unmade = [task for name, task in tasks.items() if name not in state.scheduler.results]
     wanted = state.settings.stages.convert and state.settings.stages.execute
-    state.run("convert", unmade, "" if wanted else "no earlier run made this conversion")
+    state.run("converting", unmade, "" if wanted else "no earlier run made this conversion")
 
 
 def _plan(

@@ -59,8 +59,8 @@ def run_executions(state: RunState, wanted: Sequence[Planned]) -> list[Execution
     undone = [task for _, tasks in asked for task in tasks.values() if task.name not in done]
     builds, runs = ([task for task in undone if (task.kind == "compile") is first] for first in (True, False))
     off = not state.settings.stages.execute
-    state.run("compile", builds, "stage execute is off, and no earlier run compiled this" if off else "")
-    state.run("execute", runs, "stage execute is off, and no earlier run did it" if off else "")
+    state.run("compiling", builds, "stage execute is off, and no earlier run compiled this" if off else "")
+    state.run("running models", runs, "stage execute is off, and no earlier run did it" if off else "")
     unreadable = state.photos.wait()
     executed, refused = [item for item, _ in asked], dict[int, Mapping[int, str]]()
     for place, (item, tasks) in enumerate(asked):

@@ -161,7 +161,7 @@ def _with_other_samples(
     result = list(rows)
     others = {place: first for place in places if (first := _worst_samples(state, rows[place], executed[place]))}
     tasks = {place: localization_task(state, executed[place], first=first) for place, first in others.items()}
-    state.run("localize other samples", tasks.values())
+    state.run("comparing layers on other samples", tasks.values())
     for place, task in tasks.items():
         item = executed[place]
         compared = _compared(state, item)
@@ -201,7 +201,7 @@ def localized(
     """
     tasks = {item.looked_at: localization_task(state, item, **asked.get(item.looked_at, {})) for item in items}
     results = state.scheduler.results
-    state.run("localize", [task for task in tasks.values() if task.name not in results])
+    state.run("comparing layers", [task for task in tasks.values() if task.name not in results])
     return {item.looked_at: outcome(results[tasks[item.looked_at].name], _compared(state, item)) for item in items}
 
 

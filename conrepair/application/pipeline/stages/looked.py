@@ -285,7 +285,7 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
         and first.get(item.model) == place
         and _is_looked_into(state, state.subject(item.model))
     }
-    for place, entry in state.all_made("measure rounding", tasks).items():
+    for place, entry in state.all_made("measuring rounding error", tasks).items():
         if entry is not None:
             item, found = executed[place], entry.read(Rounding)
             item.rounding = {

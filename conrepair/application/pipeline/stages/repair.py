@@ -212,7 +212,7 @@ def _prepared(state: RunState, subject: Subject, repaired: Execution) -> str:
     model = repaired.loaded.model
     file = dataclasses.replace(subject, name=repaired.row_name, origin=Path(model.path), sha256=model.sha256)
     if file.name not in state.scheduler.results:
-        state.run("describe", [source_task(file, state.settings.seconds)])
+        state.run("reading models", [source_task(file, state.settings.seconds)])
     source, repaired.problem = state.outcome(file.name, loading=True)
     if source is not None:
         prepare(state, [(subject, file.name, source)])
@@ -223,7 +223,7 @@ def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) 
     """Repair targets with layers at fault."""
     places = rows_to_repair(rows)
     tasks = {place: _repair_task(state, executed, executed[place], rows[place]) for place in places}
-    state.run("repair", tasks.values())
+    state.run("trying repairs", tasks.values())
     result = list(rows)
     for place, task in tasks.items():
         result[place] = _with_repair(rows[place], state.scheduler.results[task.name])

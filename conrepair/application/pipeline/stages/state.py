@@ -30,21 +30,6 @@ from conrepair.ground.runtime.shown.progress import ProgressDisplay
 _Key = TypeVar("_Key")
 
 
-_IN_WORDS = {
-    "build": "reading models",
-    "describe": "reading models",
-    "convert": "converting",
-    "compile": "compiling",
-    "execute": "running models",
-    "measure rounding": "measuring rounding error",
-    "look": "comparing both models",
-    "localize": "comparing layers",
-    "localize other samples": "comparing layers on other samples",
-    "repair": "trying repairs",
-}
-"""What stages are called while they run."""
-
-
 @dataclass
 class RunState:
     """The run: what holds for all, what it works with, and what the stages found.
@@ -98,7 +83,7 @@ class RunState:
             self.scheduler.take_stored(list(tasks), otherwise)
             return
         if tasks:
-            with self.display.stage(_IN_WORDS.get(words, words), len(tasks)) as stage:
+            with self.display.stage(words, len(tasks)) as stage:
                 self.scheduler.run(list(tasks), stage)
 
     def made(self, task: Task) -> Entry | None:
