@@ -77,11 +77,14 @@ def test_the_code_says_of_an_extra_what_is_installed(extra: Extra) -> None:
     assert not libraries & CORE
 
 
+_MODULES = {"iree-base-compiler": "iree"}  # of plug-ins' libraries that are imported by another name
+
+
 def test_each_library_that_is_imported_is_in_the_core_or_in_an_extra() -> None:
     known = set(sys.stdlib_module_names) | {"conrepair"} | {name.replace("-", "_") for name in OWN} | OWN_ENVIRONMENTS
     known |= {module for extra in EXTRAS for module in extra.libraries}
     of_parts = (Requirement(line).name for part in PARTS for line in part["dependencies"])
-    known |= {name.replace("-", "_") for name in of_parts}
+    known |= {_MODULES.get(name, name.replace("-", "_")) for name in of_parts}
     packages = packages_distributions()
     unknown = {
         f"{path.relative_to(ROOT)}: {module}"

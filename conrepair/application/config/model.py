@@ -35,6 +35,7 @@ from conrepair.application.config.strict import (
     refusal_at,
     this_one,
 )
+from conrepair.application.verbs.option import Options
 from conrepair.application.verbs.options import Compiled, Localize, Repair
 from conrepair.formats.backends.all_backends import BACKENDS
 from conrepair.formats.models.formats import format_name, unknown_format
@@ -60,6 +61,11 @@ _Release = Annotated[
     ),
 ]
 _Pixels = Annotated[Int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
+
+
+def _as_of(verb: type[Options], name: str, **limits: Any) -> Any:
+    """A field that means what an option of a verb does: with its default and its words."""
+    return Field(verb.default(name), description=verb.meaning(name, flags=False), **limits)
 
 
 class RecipeConfig(Strict):
@@ -129,15 +135,8 @@ class DatasetConfig(Strict):
         None, description="An .npz or .npy file, first axis samples; array names are input names."
     )
     synthetic: SyntheticConfig | None = None
-    labels: AnyPath = Field(
-        "auto", description="For a folder: auto, subfolders, filenames, none, or the path of a CSV."
-    )
-    classes: AnyPath | tuple[str, ...] | None = Field(
-        None,
-        description="Names of the classes in the order of the models' outputs, which number labels that are names: a "
-        "list, or the path of a text file with one a line. Default: classes.txt or labels.txt beside the photos, "
-        "else alphabetical order.",
-    )
+    labels: AnyPath = _as_of(Localize, "labels")
+    classes: AnyPath | tuple[str, ...] | None = _as_of(Localize, "classes")
     limit: Int | None = Field(None, ge=1, description="Take so many: of a folder spread over it, else the first.")
 
     @model_validator(mode="after")
@@ -461,16 +460,9 @@ class TvmConfig(_Labelled):
         description="How reports call it. Default: tvm-TARGET-SETTING, with a pinned importer, and the device if "
         "it's not local.",
     )
-    target: str = Field(
-        Compiled.default("target"), description="llvm, opencl or cuda, with TVM's attributes: llvm -mcpu=native."
-    )
-    setting: Literal["O0", "O1", "O2", "O3", "tuned"] = Field(
-        Compiled.default("setting"), description="Which passes run."
-    )
-    importer: Literal["onnx", "torch", "tflite"] | None = Field(
-        None,
-        description="Format that TVM imports; other models are converted first. Default: the model's own, or onnx.",
-    )
+    target: str = _as_of(Compiled, "target")
+    setting: Literal["O0", "O1", "O2", "O3", "tuned"] = _as_of(Compiled, "setting")
+    importer: Literal["onnx", "torch", "tflite"] | None = _as_of(Compiled, "importer")
     required_pass: tuple[str, ...] = Field((), description="Passes to run besides the setting's.")
     disabled_pass: tuple[str, ...] = Field((), description="Passes of the setting to leave out.")
     left_out: tuple[str, ...] = Field(
@@ -482,14 +474,12 @@ class TvmConfig(_Labelled):
     unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
     stable: tuple[str, ...] = Field((), description="Operators of an ONNX model to compute in a stable form.")
     float64: tuple[str, ...] = Field((), description="Operators of an ONNX model to compute in float64.")
-    trials: Int = Field(Compiled.default("trials"), ge=1, description="For tuned: how many candidates are measured.")
-    database: AnyPath | None = Field(
-        None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
-    )
+    trials: Int = _as_of(Compiled, "trials", ge=1)
+    database: AnyPath | None = _as_of(Compiled, "database")
     built: AnyPath | None = Field(
         None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
     )
-    threads: Int | None = Field(None, ge=1, description="That a kernel may use, of those that TVM has. Default: all.")
+    threads: Int | None = _as_of(Compiled, "threads", ge=1)
     fast_math: Bool = Field(
         True, description="For cuda: approximate functions, and take tiny numbers for zero. False needs nvcc."
     )
@@ -638,26 +628,15 @@ class ToleranceConfig(OutputToleranceConfig):
     relative_l2: Float | None = Field(
         1e-4, ge=0, description="||a-b|| / ||reference|| of an output; null: elements alone decide."
     )
-    noise_margin: Float = Field(
-        Tolerance.noise_margin,
-        ge=1,
-        description="`noise` up to so many times the measured rounding error of the original.",
-    )
+    noise_margin: Float = _as_of(Localize, "margin", ge=1)
     quantized_top1: Float = Field(
         0.25, ge=0, le=1, description="Share of the predictions (top-1) that may differ in a quantized model."
     )
     quantized_cosine: Float = Field(
         0.9, ge=-1, le=1, description="Least cosine between the outputs of a quantized model and its original."
     )
-    strict_signature: Bool = Field(
-        Tolerance.strict_signature,
-        description="Whether inputs and outputs in another layout are a fault, too, however right the numbers are.",
-    )
-    arithmetic: ArithmeticName | Literal[""] = Field(
-        "",
-        description="Arithmetic that converted models compute in: differences that it causes, as simulated on the "
-        'original, are no fault. Default, "": that of the backend where it\'s known, and float32 on this CPU.',
-    )
+    strict_signature: Bool = _as_of(Localize, "strict_signature")
+    arithmetic: ArithmeticName | Literal[""] = _as_of(Localize, "arithmetic")
     by_output: dict[str, OutputToleranceConfig] = Field(
         default_factory=dict,
         description="Other tolerances for some outputs, by the name of an output of the original, or by a type that "
@@ -705,20 +684,14 @@ class LocalizeConfig(Strict):
         "vary, or that exceed those limits on random inputs.",
     )
     samples: Int = Field(8, ge=1, description="Inputs that layers are compared on.")
-    batch_size: Int = Field(
-        Localize.default("batch_size"), ge=1, description="At once, for models that leave it open."
-    )
+    batch_size: Int = _as_of(Localize, "batch_size", ge=1)
     recipe_runs: Int = Field(
         300,
         ge=1,
         description="Runs to find the right preprocessing of a model whose photos are preprocessed wrongly.",
     )
     recipe_seconds: Seconds = Field(60.0, gt=0, description="Time for that.")
-    latent: Bool = Field(
-        Localize.default("latent"),
-        description="Whether faults that no input shows count as others do, and are repaired. Those that belong to a "
-        "rule of others do in any case.",
-    )
+    latent: Bool = _as_of(Localize, "latent")
 
 
 class RepairConfig(Strict):
@@ -726,18 +699,8 @@ class RepairConfig(Strict):
 
     targets: Bool = Field(True, description="Repair converted models with faulty layers.")
     conversions: Bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
-    seconds: Seconds = Field(
-        Repair.default("seconds"),
-        gt=0,
-        le=MOST_SECONDS,
-        description="Time for each model or conversion, after which no further edit, or way, is tried.",
-    )
-    advice_seconds: Seconds = Field(
-        Repair.default("advice"),
-        ge=0,
-        le=MOST_SECONDS,
-        description="Time to try other ways to convert, for each faulty model; 0: they're only named.",
-    )
+    seconds: Seconds = _as_of(Repair, "seconds", gt=0, le=MOST_SECONDS)
+    advice_seconds: Seconds = _as_of(Repair, "advice", ge=0, le=MOST_SECONDS)
     edits: tuple[EditKind, ...] | None = Field(
         None,
         description="Only such edits: another recipe for photos, inputs or outputs exchanged, sizes of "
@@ -745,11 +708,7 @@ class RepairConfig(Strict):
         "axes, other operators. "
         "Default: all.",
     )
-    bake_recipe: Bool = Field(
-        Repair.default("bake_recipe"),
-        description="Where photos must be preprocessed differently for a model, build that into it as operators in "
-        "front of its input; refused with the reason where operators can't do it.",
-    )
+    bake_recipe: Bool = _as_of(Repair, "bake_recipe")
     unseen: Int = Field(64, ge=1, description="Inputs to verify on, other than those that layers were compared on.")
 
 

@@ -103,8 +103,6 @@ class Loaded(Options):
         Value(arguments.DECLARED, metavar="[NAME=]SHAPE[:DTYPE]", many=True),
         "inputs",
         flag="--input",
-        typed="Declare an input that the model's file doesn't describe (TorchScript), as in batch,3,224,224:float32. "
-        "Repeat it for each input.",
         default=(),
     )
     timeout: float = option(
@@ -206,12 +204,10 @@ class Labelled(Fed):
     )
     classes: Sequence[str] | str | Path | None = option(
         "Names of the classes in the order of the model's outputs, which number labels that are names: a text file, "
-        "one name a line, or a list.",
+        "one name a line, or a list of them.",
         Value(arguments.classes, metavar="FILE"),
         usual="classes.txt or labels.txt beside photos or model, or metadata of TFLite, where all labels are in "
         "it; else alphabetical order",
-        typed="Names of the classes in the order of the model's outputs, which number labels that are names: a text "
-        "file, one name a line.",
         key="dataset.classes",
         default=None,
     )
@@ -241,13 +237,10 @@ class Pair(Labelled):
         default=None,
     )
     tolerance: Mapping[str, Mapping[str, float]] | Sequence[str] | str = option(
-        'Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: "boxes:atol=0.5", '
-        '"float16:rtol=1e-2,atol=1e-3", or {"boxes": {"atol": 0.5}}. An output goes before its type, and a type '
-        "before all outputs.",
+        "Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: atol=1e-5,rtol=1e-3, "
+        "boxes:atol=0.5, float16:rtol=1e-2; Python takes a dictionary of them by output or type, too. An output goes "
+        "before its type, and a type before all outputs.",
         Value(tolerances, metavar="[OF:]NAME=X[,NAME=X]", many=True),
-        typed="Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: atol=1e-5,rtol=1e-3, "
-        "boxes:atol=0.5, float16:rtol=1e-2. An output goes before its type, and a type before all outputs. Repeat it "
-        "for several.",
         default=(),
     )
     metrics: Any = option(
@@ -263,13 +256,10 @@ class Pair(Labelled):
         default=(),
     )
     max_drop: Mapping[str, float] | Sequence[str] | str = option(
-        'By how much the accuracy on labelled data may drop: "top1:0.5%", "top5:1%" (points), or {"top1": 0.005}. A '
-        "model that loses more is faulty. For a quantized model this replaces the allowed share of changed "
+        "By how much the accuracy on labelled `data` may drop, in points: top1:0.5%, top5:1% (Python: a dictionary, "
+        "too). A model that loses more is faulty. For a quantized model this replaces the allowed share of changed "
         "predictions and the cosine.",
         Value(max_drops, metavar="topK:SHARE", many=True),
-        typed="By how much the accuracy on labelled data (--data) may drop, in points: top1:0.5%, top5:1%. A model "
-        "that loses more is faulty. For a quantized model this replaces the allowed share of changed predictions and "
-        "the cosine. Repeat it for several.",
         default=(),
     )
     strict_signature: bool = option(
@@ -283,7 +273,7 @@ class Pair(Labelled):
         "Arithmetic that the converted model is computed in: differences that it causes by itself, as simulated on "
         "the original, are no fault.",
         Value(arguments.text, choices=get_args(ArithmeticName)),
-        usual="float32 for models that are run here, and for recorded outputs the one of these that fits",
+        usual="that of the backend, float32 on this CPU, and for recorded outputs the one of these that fits",
         key="tolerance.arithmetic",
         default="",
     )
@@ -309,7 +299,7 @@ class Layers(Pair):
 
     batch_size: int = option(_BATCH, COUNT, "inputs", key="localize.batch_size", default=4)
     margin: float = option(
-        "A layer is faulty if the error that it adds is X times the rounding error.",
+        "A layer is faulty if the error that it adds is X times the rounding error, and so are outputs.",
         NUMBER,
         key="tolerance.noise_margin",
         default=Tolerance.noise_margin,
@@ -375,10 +365,14 @@ class Repair(Layers):
         default=None,
     )
     seconds: float = option(
-        "Stop the search for edits after S seconds.", SECONDS, key="repair.seconds", searches=True, default=300.0
+        "Stop the search for edits of a model after S seconds.",
+        SECONDS,
+        key="repair.seconds",
+        searches=True,
+        default=300.0,
     )
     advice: float = option(
-        "Spend up to S seconds on trying other ways to convert the original.",
+        "Spend up to S seconds on trying other ways to convert the original; 0: they're only named.",
         SECONDS,
         key="repair.advice_seconds",
         searches=True,
@@ -481,13 +475,14 @@ class Compiled(Options):
     importer: str | None = option(
         "Convert the model to this format first.",
         Value(arguments.text, choices=("onnx", "torch", "tflite")),
+        usual="the model's own, or onnx",
         default=None,
     )
     required_pass: Sequence[str] = option("Run this pass.", _PASSES, default=())
     disabled_pass: Sequence[str] = option("Skip this pass.", _PASSES, default=())
     trials: int = option("Candidates to measure with `setting` tuned.", COUNT, default=64)
     database: str | Path | None = option("Start `setting` tuned from an earlier tuning.", FOLDER, default=None)
-    threads: int | None = option("Threads that a kernel may use.", COUNT, default=None)
+    threads: int | None = option("Threads that a kernel may use.", COUNT, usual="all that TVM has", default=None)
     unfused: Sequence[str] = option("Don't fuse this operator.", _OPERATORS, default=())
     unscheduled: Sequence[str] = option("Give this operator no schedule (on the CPU).", _OPERATORS, default=())
     stable: Sequence[str] = option(
