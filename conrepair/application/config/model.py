@@ -298,7 +298,7 @@ class _Labelled(_Computing):
     @property
     def label(self) -> str:
         """How reports call it."""
-        return self.label_ or self.name
+        return self.label_ or _in_release(self.name, getattr(self, "release", None))
 
     @property
     def options(self) -> dict[str, Any]:
@@ -342,11 +342,6 @@ class OnnxRuntimeConfig(_OnDevice):
     optimization: Literal["disabled", "basic", "extended", "all"] = Field("all", description="Graph optimizations.")
     disabled_optimizers: tuple[str, ...] = Field((), description="Optimizers of that level to leave out.")
     release: _Release
-
-    @property
-    def label(self) -> str:
-        """How reports call it."""
-        return self.label_ or _in_release(self.name, self.release)
 
     @property
     def setting(self) -> str:

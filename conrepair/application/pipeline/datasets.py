@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conrepair.application.verbs.options import Fed, Labelled
 from conrepair.formats.models.identity import model_bytes
@@ -84,7 +84,8 @@ def folder_of_photos(
     folder: Path,
     *,
     labels: str | Path = "auto",
-    classes: ClassNames | None = None,
+    classes: str | Path | Sequence[str] | None = None,
+    base: Path = Path(),
     models: Sequence[Path] = (),
     limit: int | None = None,
     name: str = "",
@@ -94,7 +95,9 @@ def folder_of_photos(
     Args:
         folder: Of the photos.
         labels: "auto", "subfolders", "filenames", "none", or the path of a CSV.
-        classes: In the order of the models' outputs; None: a list nearby has them, or alphabetical order counts.
+        classes: In the order of the models' outputs, or the path of a list of them; None: a list nearby has them, or
+            alphabetical order counts.
+        base: Folder that relative paths of both start from.
         models: That run on the photos.
         limit: Take so many, spread over all.
         name: For the report; default: the folder's path.
@@ -102,22 +105,15 @@ def folder_of_photos(
     Raises:
         DataError: if there are none.
     """
-    found = read_photo_folder(folder, labels=labels, limit=limit, classes=classes, models=models)  # type: ignore[arg-type]
+    source: Any = labels if labels in LABEL_SOURCES else base / labels
+    known = None if classes is None else _class_names(classes, base)
+    found = read_photo_folder(folder, labels=source, limit=limit, classes=known, models=models)
     return _photos(f"photos in {name or folder}", found)
 
 
-def class_names(given: str | Path | Sequence[str] | None, base: Path = Path()) -> ClassNames | None:
-    """Classes as they're given: the path of a list of them, or their names; None where none are.
-
-    Args:
-        given: Either.
-        base: Folder that a relative path starts from.
-
-    Raises:
-        DataError: if there's no such list.
-    """
-    if given is None or isinstance(given, str | Path):
-        return None if given is None else read_class_names(base / given)
+def _class_names(given: str | Path | Sequence[str], base: Path) -> ClassNames:
+    if isinstance(given, str | Path):
+        return read_class_names(base / given)
     return ClassNames(tuple(given), "the option classes")
 
 
@@ -200,8 +196,8 @@ def dataset_for(data: Path | None, options: Fed, *, samples: int, models: Sequen
             return tensor_file(data, limit)
         if not isinstance(options, Labelled):
             return folder_of_photos(data, labels="none", limit=limit)
-        labels = options.labels if options.labels in LABEL_SOURCES else Path(options.labels)
-        return folder_of_photos(data, labels=labels, classes=class_names(options.classes), models=models, limit=limit)
+        labels, classes = options.labels, options.classes
+        return folder_of_photos(data, labels=labels, classes=classes, models=models, limit=limit)
     seed, low, high = options.seed, options.low, options.high
     ends = -1.0 if low is None else low, 1.0 if high is None else high
     if ends[0] > ends[1]:

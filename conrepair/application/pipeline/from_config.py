@@ -25,14 +25,7 @@ from conrepair.application.config.model import (
     TvmConfig,
 )
 from conrepair.application.jobs.values import BuildRequest
-from conrepair.application.pipeline.datasets import (
-    Dataset,
-    class_names,
-    folder_of_photos,
-    synthetic,
-    tensor_file,
-    zoo_dataset,
-)
+from conrepair.application.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
 from conrepair.application.pipeline.plan import Goal
 from conrepair.application.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.application.pipeline.settings import BackendChoice, Settings, Stages
@@ -43,7 +36,6 @@ from conrepair.diagnosis.localization.options import Options
 from conrepair.diagnosis.repairs.options import RepairOptions
 from conrepair.formats.backends.all_backends import BACKENDS, PLUGINS, backend
 from conrepair.formats.models.factories import factory_code
-from conrepair.ground.data.pictures.photos import LABEL_SOURCES
 from conrepair.ground.data.pictures.recipe import Recipe
 from conrepair.ground.data.synthetic import SyntheticRange
 from conrepair.ground.data.tensor_spec import TensorSpec
@@ -232,11 +224,9 @@ def resolve_dataset(config: DatasetConfig, base: Path, *, progress: ProgressCall
     if config.zoo is not None:
         return zoo_dataset(config.zoo, config.limit, progress)
     if config.folder is not None:
-        labels = config.labels
-        policy = labels if labels in LABEL_SOURCES else base / labels
-        classes = class_names(config.classes, base)
+        folder, labels, classes = config.folder, config.labels, config.classes
         return folder_of_photos(
-            base / config.folder, labels=policy, classes=classes, limit=config.limit, name=config.folder
+            base / folder, labels=labels, classes=classes, base=base, limit=config.limit, name=folder
         )
     if config.tensors is not None:
         return tensor_file(base / config.tensors, config.limit)

@@ -179,11 +179,15 @@ def _of_layers(row: Row, result: AuditResult, files: Sequence[str], more: Sequen
     found = row.localized.result
     if found is None:
         return ()
-    about = about_step(row, result, row.localized.explaining)
     if found.faults:
-        by_backend = Step(fault_advice(found.faults[0], about))
-        return (by_backend if about.backend else pair_step("repair", files, "fixes the file", *more),)
-    return (Step(verdict_advice(found, about)),)
+        return (_of_fault(row, result, pair_step("repair", files, "fixes the file", *more)),)
+    return (Step(verdict_advice(found, about_step(row, result, row.localized.explaining))),)
+
+
+def _of_fault(row: Row, result: AuditResult, repair: Step) -> Step:
+    """To repair a file at fault; where the file is right and a backend isn't, what to do about that."""
+    about, found = about_step(row, result, row.localized.explaining), row.localized.result
+    return Step(fault_advice(found.faults[0], about)) if found is not None and about.backend else repair
 
 
 def _after_repair(row: Row, result: AuditResult, files: Sequence[str]) -> tuple[Step, ...]:
@@ -210,9 +214,7 @@ def _of_target(row: Row, result: AuditResult) -> tuple[Step, ...]:
     if row.verdict is None or not files:
         return ()
     if (found := row.localized.result) is not None and found.faults:
-        about = about_step(row, result, row.localized.explaining)
-        by_backend = Step(fault_advice(found.faults[0], about))
-        return (by_backend if about.backend else pair_step("repair", files, f"fixes {row.label}"),)
+        return (_of_fault(row, result, pair_step("repair", files, f"fixes {row.label}")),)
     if files[0] == files[1]:
         return ()
     return (pair_step("localize", files, f"names the faulty layers of {row.label}"),)

@@ -324,11 +324,10 @@ class Placed(Options):
         default="libraries",
     )
     options: Mapping[str, Any] | Sequence[str] = option(
-        'Options of the backend, as a configuration has them: {"optimization": "basic"}.',
+        "Options of the backend, as a configuration has them: optimization=basic, or as JSON: "
+        """'disabled_optimizers=["MatMulScaleFusion"]'; Python takes a dictionary, too.""",
         Value(_backends_options, metavar="NAME=VALUE", many=True),
         flag="--option",
-        typed="Option of the backend, as a configuration has it: optimization=basic, or as JSON: "
-        """'disabled_optimizers=["MatMulScaleFusion"]'. Repeat it for several.""",
         default=(),
     )
 
@@ -396,17 +395,15 @@ class Convert(Fed):
         "Format to convert to: torch, keras, tensorflow, tflite or onnx.", Value(_format, metavar="FORMAT"), "models"
     )
     via: Sequence[str] = option(
-        "Converters to use, in this order.",
+        "Converters to use, in this order; in a shell separated by commas.",
         Value(arguments.NAMES, _listed, "CONVERTERS"),
         usual="the best route",
-        typed="Converters to use, separated by commas.",
         default=(),
     )
     options: Mapping[str, Mapping[str, Any]] | Sequence[str] = option(
-        'Options of converters, as in {"keras-tflite": {"quantize": "int8"}}.',
+        "Options of converters, as in keras-tflite.quantize=int8; Python takes dictionaries by converter, too.",
         Value(_converters_options, metavar="CONVERTER.NAME=VALUE", many=True),
         flag="--option",
-        typed="Option of a converter, as in keras-tflite.quantize=int8. Repeat it for several.",
         default=(),
     )
     output: str | Path | None = option(

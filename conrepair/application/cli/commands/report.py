@@ -97,7 +97,7 @@ def _compare(before: AuditResult, after: AuditResult, output: Path | None, form:
 
 
 def _again(result: AuditResult, output: Path | None, photos: Sequence[Path], form: str) -> int:
-    missing, told = missing_of(result, photos), result.notes
+    missing, told = [*dict.fromkeys(missing_of(result, photos))], result.notes
     result = dataclasses.replace(result, notes=tuple(dict.fromkeys([*told, *missing])))
     if output is not None and output != result.folder:
         check_folder(output, result.kind, [result.folder])

@@ -192,17 +192,13 @@ def _row(row: Row, old: Tolerance, thresholds: Thresholds, *, quantized: bool) -
     return row, why
 
 
-def missing_of(result: AuditResult, photos: Sequence[Path] | None) -> list[str]:
+def missing_of(result: AuditResult, photos: Sequence[Path] | None) -> Iterator[str]:
     """What a report can't show, since it wasn't done, isn't there any more or isn't read; each in a sentence.
 
     Args:
         result: As it was read.
         photos: Folders that are looked into for photos; None: those of its configuration.
     """
-    return list(dict.fromkeys(_missing(result, photos)))
-
-
-def _missing(result: AuditResult, photos: Sequence[Path] | None) -> Iterator[str]:
     targets = target_rows(result)
     if targets and not any(row.localized.steps for row in targets):
         yield "layers weren't compared in this run: `conrepair localize` names the faulty ones"

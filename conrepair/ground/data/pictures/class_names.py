@@ -57,13 +57,25 @@ def read_class_names(file: Path) -> ClassNames:
     Raises:
         DataError: if it can't be read, or has no name, or one twice.
     """
+    return _parsed(read_list(file, "The list of classes"), str(file))
+
+
+def read_list(file: Path, called: str) -> bytes:
+    """All of a file that a person wrote.
+
+    Args:
+        file: Of text.
+        called: What a message calls it.
+
+    Raises:
+        DataError: if it can't be read.
+    """
     try:
-        content = read_ordinary(file, _LARGEST)
+        return read_ordinary(file, _LARGEST)
     except NotOrdinaryError as error:
-        raise DataError(f"The list of classes {error}") from error
+        raise DataError(f"{called} {error}") from error
     except OSError as error:
-        raise DataError(f"The list of classes {file} can't be read: {error.strerror}. Check the path.") from error
-    return _parsed(content, str(file))
+        raise DataError(f"{called} {file} can't be read: {error.strerror}. Check the path.") from error
 
 
 def _parsed(content: bytes, source: str) -> ClassNames:

@@ -17,10 +17,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
-from conrepair.ground.data.pictures.class_names import ClassNames, lists_nearby, numbered_in_words
+from conrepair.ground.data.pictures.class_names import ClassNames, lists_nearby, numbered_in_words, read_list
 from conrepair.ground.data.spread import spread_places
 from conrepair.ground.runtime.errors import DataError
-from conrepair.ground.runtime.files.ordinary_file import NotOrdinaryError, kind_of_file, read_ordinary
+from conrepair.ground.runtime.files.ordinary_file import kind_of_file
 from conrepair.ground.runtime.path_text import in_utf8, real_path
 
 LabelSource = Literal["auto", "subfolders", "filenames", "none"] | Path
@@ -419,13 +419,9 @@ def _labels_from_csv(file: Path, names: Sequence[str]) -> dict[str, str]:
 def _csv_rows(file: Path) -> list[tuple[int, list[str]]]:
     """Returns the rows that are not blank, stripped, each with its line number."""
     try:
-        text = read_ordinary(file, _LARGEST).decode("utf-8-sig")
+        text = read_list(file, "The labels file").decode("utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""))
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-    except NotOrdinaryError as error:
-        raise DataError(f"The labels file {error}") from error
-    except OSError as error:
-        raise DataError(f"The labels file {file} can't be read: {error.strerror}. Check the path.") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(
             f"The labels file {file} is not CSV in UTF-8: {error}. Save it as CSV with the columns file and label."
