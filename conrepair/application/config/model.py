@@ -103,10 +103,8 @@ class SyntheticConfig(Strict):
 
     samples: Int = Field(32, ge=1, le=MOST_SAMPLES)
     seed: Int = Field(0, ge=0, le=MOST_SEED)
-    low: Float | None = Field(
-        None, description="Lower end of the range of float inputs. Default: what the files are made for, or -1."
-    )
-    high: Float | None = Field(None, description="The upper end. Default: what the files are made for, or 1.")
+    low: Float | None = _as_of(Localize, "low")
+    high: Float | None = _as_of(Localize, "high")
     integer_high: Int | None = Field(
         None, ge=1, description="Integer inputs are drawn from [0, this). Default: the size of the table they index."
     )

@@ -123,9 +123,8 @@ def pair_of(options: Compare | Localize | Repair, given: Path = Path(), *, shown
         if path != build
     ]
     if build is not None:
-        from conrepair.application.pipeline.from_config import (
-            named_choice,  # the types of a configuration take a while to import
-        )
+        # The types of a configuration take a while to import.
+        from conrepair.application.pipeline.from_config import named_choice
 
         subjects[0].backends = (LIBRARIES, named_choice("tvm", {"label": "build", "built": str(build)}, build.parent))
     elif recipe is not None and target_recipe is not None:

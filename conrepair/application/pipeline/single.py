@@ -54,9 +54,8 @@ def backend_of(options: Placed, own: Mapping[str, Any] = MappingProxyType({})) -
     for known in (LIBRARIES, DEPLOYED):
         if options.backend == known.name and not given:
             return known
-    from conrepair.application.pipeline.from_config import (
-        named_choice,  # the types of a configuration take a while to import
-    )
+    # The types of a configuration take a while to import.
+    from conrepair.application.pipeline.from_config import named_choice
 
     try:
         return named_choice(options.backend, given, Path.cwd())

@@ -14,7 +14,7 @@ from pathlib import Path
 import onnx
 from onnx.external_data_helper import load_external_data_for_model
 
-from conrepair.diagnosis.localization.run.fed_model import FedModel
+from conrepair.diagnosis.localization.run.fed_model import FedModel, RunBy
 from conrepair.diagnosis.localization.run.opening import OpenedNetwork
 from conrepair.formats.backends.all_backends import backend
 from conrepair.formats.models.model import Model
@@ -57,7 +57,7 @@ def watched(
         named = {tensor: name for name, tensor in opened.input_tensors.items()}
         told = (seen({named[tensor]: array for tensor, array in feeds.items()}) for feeds in batches)
         return [_with_samples(arrays, batch) for arrays, batch in zip(told, batches, strict=True)], ()
-    marking = _Marking(subject, network, folder, batches[0])
+    marking = _Marking(subject.model, on, network, folder, batches[0])
     marks = marking.marks()
     run = marking.loaded(marks)
     found = [_with_samples(run(feeds), feeds) for feeds in batches]
@@ -77,11 +77,9 @@ class _Marking:
         names: Tensors that can be.
     """
 
-    def __init__(self, subject: FedModel, network: Network, folder: Path, feeds: Mapping[str, Array]) -> None:
-        self._subject, self._network, self._folder, self._feeds = subject, network, folder, feeds
-        on = subject.on
-        computes_in = arithmetic_of("" if on is None else backend(on.name).arithmetic(on.options))
-        self._least = max(_LEAST, _UNITS * computes_in.unit)
+    def __init__(self, model: Model, on: RunBy, network: Network, folder: Path, feeds: Mapping[str, Array]) -> None:
+        self._model, self._on, self._network, self._folder, self._feeds = model, on, network, folder, feeds
+        self._least = max(_LEAST, _UNITS * arithmetic_of(backend(on.name).arithmetic(on.options)).unit)
         self._loads, self._outputs = 0, list(dict.fromkeys(network.output_names.values()))
         self._last: tuple[list[str], _Run] | None = None
         tensors, size = network.graph.tensors, len(next(iter(feeds.values())))
@@ -128,11 +126,11 @@ class _Marking:
         """
         if self._last is not None and self._last[0] == list(marks):
             return self._last[1]
-        on, tensors = self._subject.on, self._network.graph.tensors
+        on, tensors = self._on, self._network.graph.tensors
         piece = self._network.as_onnx(tuple(self._network.graph.inputs), [*self._outputs, *marks])
-        if piece is None or on is None:
-            raise ModelLoadError(f"{self._subject.model.path} can't be written as ONNX with more outputs")
-        load_external_data_for_model(piece.model, str(self._subject.model.origin.parent))
+        if piece is None:
+            raise ModelLoadError(f"{self._model.path} can't be written as ONNX with more outputs")
+        load_external_data_for_model(piece.model, str(self._model.origin.parent))
         for value in (*piece.model.graph.input, *piece.model.graph.output):
             for axis, size in zip(value.type.tensor_type.shape.dim, tensors[value.name].shape or (), strict=False):
                 axis.dim_value = size
@@ -140,7 +138,7 @@ class _Marking:
         path = self._folder / f"watched-{self._loads}.onnx"
         self._folder.mkdir(parents=True, exist_ok=True)
         onnx.save(piece.model, str(path), save_as_external_data=piece.model.ByteSize() >= _LARGE)
-        model = Model("onnx", str(path), hashlib.sha256(f"{self._subject.model.sha256} {marks}".encode()).hexdigest())
+        model = Model("onnx", str(path), hashlib.sha256(f"{self._model.sha256} {marks}".encode()).hexdigest())
         runnable = backend(on.name).load(model, on.options)
         self._last = [*marks], lambda feeds: runnable.run({name: feeds[name] for name in piece.feeds})
         return self._last[1]
