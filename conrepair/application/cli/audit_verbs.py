@@ -5,6 +5,7 @@ from __future__ import annotations
 from conrepair.application.cli.parser import Catalogue, Parser
 from conrepair.application.cli.shared import add_baseline, add_engine, add_force, add_format, add_output, add_timeout
 from conrepair.application.verbs.numbers import count, real, seconds, seed
+from conrepair.application.verbs.options import Localize
 
 VERBS = Catalogue()
 
@@ -58,19 +59,11 @@ def report(parser: Parser) -> None:
         metavar="FOLDER",
         help="Folder of the photos, to show them (default: no photos are shown).",
     )
-    for flag, words in (
-        (
-            "--margin",
-            "A layer is faulty if the error that it adds is X times the rounding error (default: the run's).",
-        ),
-        ("--rtol", "Relative tolerance of each element of an output (default: the run's)."),
-        ("--atol", "Absolute tolerance of each element of an output (default: the run's)."),
-        (
-            "--relative-l2",
-            "Relative error that an output as a whole may have (default: the run's, none with --rtol or --atol).",
-        ),
-    ):
-        parser["tolerances"].add_argument(flag, type=real, metavar="X", help=words)
+    as_ever = ("margin", "rtol", "atol")
+    words = {name: Localize.meaning(name, flags=True).partition(" (default: ")[0] for name in as_ever}
+    words["relative-l2"] = "Relative error that an output as a whole may have; none with --rtol or --atol"
+    for name, told in words.items():
+        parser["tolerances"].add_argument(f"--{name}", type=real, metavar="X", help=f"{told} (default: the run's).")
     add_baseline(parser)
     add_output(
         parser, "Write to FOLDER (default: the folder of the run, the second of two; its result.json isn't changed)."

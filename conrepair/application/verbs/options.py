@@ -299,7 +299,7 @@ class Layers(Pair):
 
     batch_size: int = option(_BATCH, COUNT, "inputs", key="localize.batch_size", default=4)
     margin: float = option(
-        "A layer is faulty if the error that it adds is X times the rounding error, and so are outputs.",
+        "A layer is faulty if the error that it adds is X times the rounding error; an output, if its error is.",
         NUMBER,
         key="tolerance.noise_margin",
         default=Tolerance.noise_margin,
