@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import contextlib
+import importlib.util
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -60,17 +62,25 @@ def no_device(kind: str, library: str, why: str = "") -> DeviceError:
     )
 
 
+def _is_there(module: str) -> bool:
+    with contextlib.suppress(ModuleNotFoundError):  # of what it's in
+        return importlib.util.find_spec(module) is not None
+    return False
+
+
 class Backend(abc.ABC):
     """A place where models run; each module of this room has one as `BACKEND`.
 
     Attributes:
         packages: Of a plug-in: whose kernels run, as package indices call them, and what else its programs need, with
             the module of each. The first one's other releases can be run, where there are programs.
+        runs: The only format that it's given, of files of that format alone; "" where `takes` and `refuses` say it.
         narrowed: Element types that it computes in a narrower one whatever it's told: campaigns don't judge them.
         seconds: How long a small network takes to load and run, in times of ONNX Runtime's: campaigns deal by it.
     """
 
     packages: Mapping[str, str] = MappingProxyType({})
+    runs: str = ""
     settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({"": MappingProxyType({})})
     narrowed: frozenset[str] = frozenset()
     seconds: int = 5
@@ -88,12 +98,14 @@ class Backend(abc.ABC):
         return ""
 
     def lacks(self) -> str:
-        """What isn't installed that it needs, with the command that brings it; "" for nothing."""
-        return ""
+        """What of `packages` isn't installed, with the command that brings it; "" for nothing."""
+        missing = [name for name, module in self.packages.items() if not _is_there(module)]
+        return f"pip install {' '.join(missing)}" if missing else ""
 
     def refuses(self, model: Model) -> str | None:
         """Say why this backend can't run the model, or None when it can: what it doesn't take is converted."""
-        return None
+        other = self.runs not in {"", model.framework}
+        return f"{type(self).__name__} doesn't run {model.framework} models" if other else None
 
     @abc.abstractmethod
     def check(self, options: Mapping[str, Any]) -> None:
@@ -103,12 +115,12 @@ class Backend(abc.ABC):
             ConfigError: if one doesn't; says which there are.
         """
 
-    @abc.abstractmethod
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
         """The format in which this backend wants the model: its own, or one that it must be converted to first.
 
         Converting is the caller's, as backends know no converters.
         """
+        return self.runs or model.framework
 
     def environment(self, options: Mapping[str, Any]) -> Mapping[str, str]:
         """Variables that a process must be started with that runs models with these options."""

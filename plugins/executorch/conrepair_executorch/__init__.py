@@ -97,10 +97,6 @@ class ExecuTorchBackend(Backend):
     settings: Mapping[str, Mapping[str, Any]] = {"portable": {}, "xnnpack": _XNNPACK}
     seconds = 50
 
-    def lacks(self) -> str:
-        """See the base class."""
-        return _lacks()
-
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse options that there aren't."""
         if options and options != _XNNPACK:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -113,6 +112,7 @@ def _compiled(proto: Any, arguments: Sequence[str]) -> Any:
 class Iree(Backend):
     """IREE on the processor; options `level` and `off` (flags of that level to leave out)."""
 
+    runs = "onnx"
     packages: Mapping[str, str] = {
         "iree-base-compiler": "iree.compiler",
         "iree-base-runtime": "iree.runtime",
@@ -120,15 +120,6 @@ class Iree(Backend):
     }
     settings: Mapping[str, Mapping[str, Any]] = {level: {"level": level} for level in (_PLAIN, _USUAL)}
     seconds = 50
-
-    def lacks(self) -> str:
-        """See the base class."""
-        there = importlib.util.find_spec("iree") and importlib.util.find_spec("iree.compiler")
-        return "" if there else "pip install iree-base-compiler iree-base-runtime"
-
-    def refuses(self, model: Model) -> str | None:
-        """ONNX models alone."""
-        return None if model.framework == "onnx" else f"IREE doesn't run {model.framework} models"
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse options that there aren't."""
@@ -138,10 +129,6 @@ class Iree(Backend):
             raise ConfigError(f"iree's option level is one of {', '.join(_LEVELS)}")
         if unknown := sorted(set(options.get("off", ())) - _FLAGS.keys()):
             raise ConfigError(f"iree's option off has no flag '{unknown[0]}'; there are: {', '.join(_FLAGS)}")
-
-    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """ONNX models alone."""
-        return "onnx"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Compile a model."""

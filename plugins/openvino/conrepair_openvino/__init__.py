@@ -101,10 +101,6 @@ class OpenVinoBackend(Backend):
     settings: Mapping[str, Mapping[str, Any]] = {"plain": {_SNIPPETS: False}, "": {}}
     narrowed = frozenset({"float64"})  # which the processor's kernels compute in float32
 
-    def lacks(self) -> str:
-        """See the base class."""
-        return _lacks()
-
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse options that there aren't."""
         if unknown := sorted(set(options) - _OPTIONS):

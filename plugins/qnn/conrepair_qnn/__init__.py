@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -110,17 +109,10 @@ class Prepared(Runnable):
 class Qnn(Backend):
     """The HTP of Snapdragon processors."""
 
+    runs = "onnx"
     packages: Mapping[str, str] = {"onnxruntime-qnn": "onnxruntime_qnn", "onnxruntime": "onnxruntime"}
     settings: Mapping[str, Mapping[str, Any]] = {"float32": {"fp16": False}, "": {}}
     narrowed = frozenset({"int8", "uint8", "int16", "uint16"})  # which quantized operators compute in
-
-    def lacks(self) -> str:
-        """See the base class."""
-        return "" if importlib.util.find_spec("onnxruntime_qnn") else "pip install onnxruntime-qnn"
-
-    def refuses(self, model: Model) -> str | None:
-        """ONNX models alone."""
-        return None if model.framework == "onnx" else f"QNN doesn't run {model.framework} models"
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse options that there aren't."""
@@ -129,10 +121,6 @@ class Qnn(Backend):
                 raise ConfigError(f"qnn has no option '{name}'; it has: {', '.join(sorted(_OPTIONS))}")
             if type(value) is not _OPTIONS[name]:
                 raise ConfigError(f"qnn's option {name} takes {_OPTIONS[name].__name__}, not {value!r}")
-
-    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """ONNX models alone."""
-        return "onnx"
 
     def arithmetic(self, options: Mapping[str, Any]) -> str:
         """Half precision, which processors have; without it their simulator computes in float32."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,24 +67,13 @@ class Prepared(Runnable):
 class Tract(Backend):
     """ONNX models by tract, on the processor."""
 
+    runs = "onnx"
     packages: Mapping[str, str] = {"tract": "tract", "onnx": "onnx"}
-
-    def lacks(self) -> str:
-        """See the base class."""
-        return "" if importlib.util.find_spec("tract") else "pip install tract"
-
-    def refuses(self, model: Model) -> str | None:
-        """ONNX models alone."""
-        return None if model.framework == "onnx" else f"tract doesn't run {model.framework} models"
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse options: there are none."""
         if options:
             raise ConfigError(f"tract has no options, and is given {', '.join(sorted(options))}")
-
-    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """ONNX models alone."""
-        return "onnx"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Prepare a model."""
