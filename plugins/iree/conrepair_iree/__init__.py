@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from conrepair.plugins import Array, Backend, ConfigError, Model, Runnable, Switch, describe, loading
@@ -19,32 +20,8 @@ _FLAGS = {  # what a level brings that can be left out, by the first level that 
     "iree-opt-const-eval": "O0",
 }
 _OPTIONS = ("level", "off")
+_HEAD = "from typing import Any\n\n\n"
 _GAP = "failed to legalize operation 'torch."
-_PROGRAM = """\
-import iree.compiler
-import iree.runtime
-import onnx
-from iree.compiler.extras import onnx_importer
-from iree.compiler.ir import Context
-
-model = onnx.shape_inference.infer_shapes(onnx.load("model.onnx"), data_prop=True)
-about = onnx_importer.ModelInfo(model)
-module = about.create_module(context=Context()).operation
-onnx_importer.NodeImporter.define_function(about.main_graph, module).import_all()
-made = iree.compiler.compile_str(
-    str(module), input_type="onnx", target_backends=["llvm-cpu"], extra_args={arguments}
-)
-loaded = iree.runtime.load_vm_flatbuffer(made, driver="local-task")
-
-
-def compute(feeds):
-    found = loaded[model.graph.name](*(feeds[item.name] for item in model.graph.input))
-    found = found if isinstance(found, (tuple, list)) else [found]
-    kinds = (onnx.helper.tensor_dtype_to_np_dtype(item.type.tensor_type.elem_type) for item in model.graph.output)
-    arrays = (array.to_host().copy() for array in found)  # whose whole numbers have no sign
-    arrays = (array.view(kind) if array.dtype.kind in "iu" else array for array, kind in zip(arrays, kinds))
-    return {{item.name: array for item, array in zip(model.graph.output, arrays)}}
-"""
 
 
 def _arguments(options: Mapping[str, Any]) -> list[str]:
@@ -58,6 +35,36 @@ def _arguments(options: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def compiled(path: str, arguments: list[str]) -> Any:
+    """Compile an ONNX file by IREE alone, with these flags; what computes arrays by name of arrays by name."""
+    import iree.compiler
+    import iree.runtime
+    import onnx
+    from iree.compiler.extras import onnx_importer
+    from iree.compiler.ir import Context
+
+    model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
+    about = onnx_importer.ModelInfo(model)
+    module = about.create_module(context=Context()).operation
+    onnx_importer.NodeImporter.define_function(about.main_graph, module).import_all()
+    made = iree.compiler.compile_str(
+        str(module), input_type="onnx", target_backends=["llvm-cpu"], extra_args=arguments
+    )
+    call = iree.runtime.load_vm_flatbuffer(made, driver="local-task")[model.graph.name]
+
+    def compute(feeds: dict[str, Any]) -> dict[str, Any]:
+        found = call(*(feeds[item.name] for item in model.graph.input if item.name in feeds))
+        found, answers = found if isinstance(found, tuple | list) else [found], {}
+        for item, given in zip(model.graph.output, found, strict=True):
+            array, kind = given.to_host().copy(), item.type.tensor_type.elem_type
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)  # whole numbers come without their sign
+            signed = array.dtype.kind in "iu" and dtype.name.endswith(array.dtype.name.lstrip("u"))
+            answers[item.name] = array.view(dtype) if signed else array
+        return answers
+
+    return compute
+
+
 class Compiled(Runnable):
     """A model that IREE has compiled."""
 
@@ -68,45 +75,24 @@ class Compiled(Runnable):
             model: An ONNX file.
             options: Of the backend.
         """
-        import iree.runtime
-        import onnx
+        import iree.compiler
 
         found = describe(model)
         self.inputs, self.outputs = found.inputs, found.outputs
         with loading(model, "an ONNX model that IREE compiles"):
-            proto = onnx.shape_inference.infer_shapes(onnx.load(model.path), data_prop=True)
-            made = _compiled(proto, _arguments(options))
-            self._call = iree.runtime.load_vm_flatbuffer(made, driver="local-task")[proto.graph.name]
+            try:
+                self._compute = compiled(model.path, _arguments(options))
+            except iree.compiler.CompilerToolError as error:
+                said = str(error)
+                error.args = (
+                    next((line for line in said.splitlines() if "error:" in line.lower()), said),
+                )  # of many
+                if _GAP in said:
+                    raise NotImplementedError(str(error)) from None
+                raise
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        found = self._call(*(feeds[spec.name] for spec in self.inputs))
-        arrays = (item.to_host().copy() for item in (found if isinstance(found, tuple | list) else [found]))
-        return {spec.name: _signed(array, spec.dtype) for spec, array in zip(self.outputs, arrays, strict=True)}
-
-
-def _signed(array: Array, dtype: str) -> Array:
-    """As the model has it: IREE's whole numbers have no sign."""
-    return array.view(dtype) if array.dtype.kind in "iu" and dtype.endswith(array.dtype.name.lstrip("u")) else array
-
-
-def _compiled(proto: Any, arguments: Sequence[str]) -> Any:
-    import iree.compiler
-    from iree.compiler.extras import onnx_importer
-    from iree.compiler.ir import Context
-
-    about = onnx_importer.ModelInfo(proto)
-    module = about.create_module(context=Context()).operation
-    onnx_importer.NodeImporter.define_function(about.main_graph, module).import_all()
-    try:
-        return iree.compiler.compile_str(
-            str(module), input_type="onnx", target_backends=["llvm-cpu"], extra_args=list(arguments)
-        )
-    except iree.compiler.CompilerToolError as error:
-        said = str(error)
-        error.args = (next((line for line in said.splitlines() if "error:" in line.lower()), said),)  # of many
-        if _GAP in said:
-            raise NotImplementedError(str(error)) from None
-        raise
+        return dict(self._compute(dict(feeds)))
 
 
 class Iree(Backend):
@@ -146,7 +132,7 @@ class Iree(Backend):
 
     def program(self, options: Mapping[str, Any]) -> str:
         """The same of a model by IREE alone."""
-        return _PROGRAM.format(arguments=_arguments(options))
+        return f"{_HEAD}{inspect.getsource(compiled)}\n\ncompute = compiled('model.onnx', {_arguments(options)})\n"
 
 
 BACKEND = Iree()
