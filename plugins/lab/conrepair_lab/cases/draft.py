@@ -61,7 +61,7 @@ class Draft:
             if not isinstance(self.values.get(name), np.ndarray) or name not in self.types:
                 return None
             self._give(name)
-        _keep(graph.output, lambda item: item.name in computed)
+        keep(graph.output, lambda item: item.name in computed)
         for node in graph.node:
             shown = {item.name for item in graph.output}
             if not any(name in read or name in shown for name in node.output):
@@ -69,8 +69,8 @@ class Draft:
         for item in graph.output:
             if item.name in self.types:  # its shape follows from what is left
                 item.CopyFrom(helper.make_tensor_value_info(item.name, self.types[item.name], None))
-        _keep(graph.input, lambda item: item.name in read)
-        _keep(graph.initializer, lambda item: item.name in read)
+        keep(graph.input, lambda item: item.name in read)
+        keep(graph.initializer, lambda item: item.name in read)
         del graph.value_info[:]
         if not graph.output:
             return None
@@ -156,8 +156,13 @@ def _own(value: Any, kind: int | None) -> Any:
         return np.asarray(value).astype(helper.tensor_dtype_to_np_dtype(kind))
 
 
-def _keep(items: Any, wanted: Callable[[Any], bool]) -> None:
-    """Leave out of a list of messages, in place, what isn't wanted."""
+def keep(items: Any, wanted: Callable[[Any], bool]) -> None:
+    """Leave out of a list of messages, in place, what isn't wanted.
+
+    Args:
+        items: Messages of Protobuf.
+        wanted: Of each.
+    """
     for place in reversed(range(len(items))):
         if not wanted(items[place]):
             del items[place]

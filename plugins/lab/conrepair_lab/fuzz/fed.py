@@ -11,6 +11,7 @@ from onnx import helper, numpy_helper
 from conrepair.formats.onnx.load.file import nodes_of
 from conrepair.ground.metrics.ulps import is_number, is_real
 from conrepair_lab.cases.case import Array, Case
+from conrepair_lab.cases.draft import keep
 
 _REAL = (np.nan, np.inf, -np.inf, -0.0)
 _DIVIDING = {"Div", "Mod"}
@@ -26,9 +27,7 @@ def with_constants(case: Case, names: Collection[str]) -> Case:
         names: Of inputs.
     """
     model = case.model
-    kept = [item for item in model.graph.input if item.name not in names]
-    del model.graph.input[:]
-    model.graph.input.extend(kept)
+    keep(model.graph.input, lambda item: item.name not in names)
     stored = {item.name for item in model.graph.initializer}
     for name in sorted(set(names) - stored):
         model.graph.initializer.append(numpy_helper.from_array(np.asarray(case.inputs[name]), name))

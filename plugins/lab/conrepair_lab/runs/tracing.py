@@ -23,6 +23,7 @@ from conrepair.ground.intake.data import write_arrays
 from conrepair.ground.intake.models import model_file
 from conrepair.ground.runtime.errors import UsageError
 from conrepair_lab.campaigns.tracing import Tracing
+from conrepair_lab.cases.draft import keep
 from conrepair_lab.options.trace import Trace
 from conrepair_lab.report.tracing.folder import TracedModel
 
@@ -124,9 +125,7 @@ def _weights_as_inputs(path: Path, room: Path) -> tuple[Path, dict[str, Array]]:
         if name not in there:
             value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, array.shape)
             model.graph.input.append(value)
-    kept = [item for item in model.graph.initializer if item.name not in found]
-    del model.graph.initializer[:]
-    model.graph.initializer.extend(kept)
+    keep(model.graph.initializer, lambda item: item.name not in found)
     return _changed(path, model, room / "weights" / path.name), found
 
 

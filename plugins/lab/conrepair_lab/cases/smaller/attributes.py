@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import onnx
 
-from conrepair_lab.cases.draft import Change, Draft, Level
+from conrepair_lab.cases.draft import Change, Draft, Level, keep
 
 _WHOLE = (onnx.AttributeProto.INT, onnx.AttributeProto.INTS)
 
@@ -22,10 +22,7 @@ def _left_out(draft: Draft) -> list[Change]:
 
 
 def _leave_out(draft: Draft, place: int, name: str) -> None:
-    node = draft.model.graph.node[place]
-    left = [item for item in node.attribute if item.name != name]
-    del node.attribute[:]
-    node.attribute.extend(left)
+    keep(draft.model.graph.node[place].attribute, lambda item: item.name != name)
 
 
 def _towards(changed: Callable[[int], int]) -> Level:

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import onnx
 
-from conrepair_lab.cases.draft import Change, Draft, Level, needed
+from conrepair_lab.cases.draft import Change, Draft, Level, keep, needed
 
 
 def _outputs(draft: Draft) -> list[Change]:
@@ -17,9 +17,7 @@ def _outputs(draft: Draft) -> list[Change]:
 
 def _without_output(draft: Draft, name: str) -> None:
     graph = draft.model.graph
-    left = [item for item in graph.output if item.name != name]
-    del graph.output[:]
-    graph.output.extend(left)
+    keep(graph.output, lambda item: item.name != name)
     _only(draft, {_called(node) for node in needed(graph)})
 
 
@@ -33,10 +31,7 @@ def _without_node(draft: Draft, name: str) -> None:
 
 
 def _only(draft: Draft, kept: set[str]) -> None:
-    nodes = draft.model.graph.node
-    for place in reversed(range(len(nodes))):
-        if _called(nodes[place]) not in kept:
-            del nodes[place]
+    keep(draft.model.graph.node, lambda node: _called(node) in kept)
 
 
 def _passed(draft: Draft) -> list[Change]:

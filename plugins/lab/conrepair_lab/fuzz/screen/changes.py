@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,8 +14,9 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from conrepair.formats.onnx.load.proto_file import opset_of
 from conrepair.ground.metrics.ulps import is_real
-
-Array = np.ndarray[Any, Any]
+from conrepair_lab.cases.case import Array
+from conrepair_lab.cases.draft import Draft, keep
+from conrepair_lab.cases.smaller.shapes import put_weight, weights
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -38,46 +39,6 @@ _MOST_TOLD = 8  # numbers
 _MOST_ORDERED, _MOST_ORDERS = 4, 24  # numbers of which all orders are tried; of axes
 
 
-@dataclass
-class Subject:
-    """A network that is changed in place.
-
-    Attributes:
-        model: It.
-        inputs: Their values, by name.
-        types: Element type and sizes of each tensor as it was before any change.
-    """
-
-    model: onnx.ModelProto
-    inputs: dict[str, Array]
-    types: Mapping[str, tuple[int, tuple[int, ...]]]
-
-    def copy(self) -> Subject:
-        """Another one, to be changed."""
-        model = onnx.ModelProto()
-        model.CopyFrom(self.model)
-        return Subject(model, dict(self.inputs), self.types)
-
-    def node(self, name: str) -> onnx.NodeProto:
-        """The node of a name."""
-        return next(node for node in self.model.graph.node if node.name == name)
-
-    def constants(self) -> dict[str, Array]:
-        """Initializers by name."""
-        return {item.name: numpy_helper.to_array(item) for item in self.model.graph.initializer}
-
-    def put(self, name: str, array: Array) -> None:
-        """Give an initializer another value."""
-        place = next(item for item in self.model.graph.initializer if item.name == name)
-        place.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
-
-    def feed(self, name: str, array: Array) -> None:
-        """Give an input other values, or another shape."""
-        self.inputs[name] = array
-        place = next(item for item in self.model.graph.input if item.name == name)
-        place.CopyFrom(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
-
-
 @dataclass(frozen=True)
 class Change:
     """A small change of a network.
@@ -92,29 +53,29 @@ class Change:
     sort: str
     words: str
     at: str
-    apply: Callable[[Subject], None]
+    apply: Callable[[Draft], None]
 
 
-def changes(subject: Subject) -> Iterator[Change]:
+def changes(subject: Draft) -> Iterator[Change]:
     """All small changes of a network.
 
     Args:
         subject: Isn't changed. Its nodes have names.
     """
-    constants = subject.constants()
+    constants = weights(subject)
     for node in subject.model.graph.node:
         yield from _of_attributes(node, opset_of(subject.model) or 1)
         yield from _of_operands(subject, node, constants)
     for name, array in constants.items():
         reader = _reader(subject, name)
         for how, other in _other_arrays(array):
-            yield _change(f"constant {reader} {how}", name, other, Subject.put)
+            yield _change(f"constant {reader} {how}", name, other, put_weight)
         yield Change(f"constant {reader} fed", f"{name} is an input", name, partial(_fed, name=name))
     for name, array in subject.inputs.items():
         reader = _reader(subject, name)
         for how, other in _shaped(array):
             if other.shape != array.shape:
-                yield _change(f"input {reader} {how}", name, other, Subject.feed)
+                yield _change(f"input {reader} {how}", name, other, _feed)
         yield Change(f"input {reader} stored", f"{name} is a constant", name, partial(_stored, name=name))
         yield Change(f"input {reader} open", f"{name} has open sizes", name, partial(_opened, name=name))
     for kind in _FLOATS[1:]:
@@ -123,12 +84,28 @@ def changes(subject: Subject) -> Iterator[Change]:
             yield Change(words, words, "types", partial(_retyped, kind=kind))
 
 
+def _node(subject: Draft, name: str) -> onnx.NodeProto:
+    return next(node for node in subject.model.graph.node if node.name == name)
+
+
+def _type(subject: Draft, name: str) -> tuple[int | None, Sequence[int | str] | None]:
+    """As it was before any change."""
+    return subject.types.get(name), subject.shapes.get(name)
+
+
+def _feed(to: Draft, name: str, array: Array) -> None:
+    """Give an input other values, or another shape."""
+    to.inputs[name] = array
+    place = next(item for item in to.model.graph.input if item.name == name)
+    place.CopyFrom(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
+
+
 def _change(sort: str, name: str, value: Array, how: Callable[..., None]) -> Change:
     told = f"{value.dtype}{list(value.shape)}" + (f" {value.tolist()}" if value.size <= _MOST_TOLD else "")
     return Change(sort, f"{name} is {told}", name, partial(how, name=name, array=value))
 
 
-def _reader(subject: Subject, name: str) -> str:
+def _reader(subject: Draft, name: str) -> str:
     """Who reads a tensor first, and where: "Conv.1"."""
     return next(
         (f"{node.op_type}.{list(node.input).index(name)}" for node in subject.model.graph.node if name in node.input),
@@ -163,15 +140,13 @@ def _of_attributes(node: onnx.NodeProto, opset: int) -> Iterator[Change]:
         yield Change(words, f"{node.name}: {words}", node.name, how)
 
 
-def _renamed(to: Subject, reader: str, op: str) -> None:
-    to.node(reader).op_type = op
+def _renamed(to: Draft, reader: str, op: str) -> None:
+    _node(to, reader).op_type = op
 
 
-def _said(to: Subject, reader: str, name: str, value: Any) -> None:
-    node = to.node(reader)
-    kept = [item for item in node.attribute if item.name != name]
-    del node.attribute[:]
-    node.attribute.extend(kept)
+def _said(to: Draft, reader: str, name: str, value: Any) -> None:
+    node = _node(to, reader)
+    keep(node.attribute, lambda item: item.name != name)
     if value is not None:
         kind = AttributeProto.INTS if value == () else None
         node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
@@ -215,12 +190,12 @@ def _other_numbers(values: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 # What nodes read.
 
 
-def _of_operands(subject: Subject, node: onnx.NodeProto, constants: Mapping[str, Array]) -> Iterator[Change]:
+def _of_operands(subject: Draft, node: onnx.NodeProto, constants: Mapping[str, Array]) -> Iterator[Change]:
     op = node.op_type
     for place, name in enumerate(node.input):
         if name not in subject.types:
             continue
-        kind, sizes = subject.types[name]
+        kind, sizes = _type(subject, name)
         between: list[tuple[str, Mapping[str, Any]]] = [("Identity", {}), ("Cast", {"to": kind})]
         if sizes and name not in constants:
             between += [("Transpose", {"perm": range(len(sizes))})]
@@ -239,7 +214,7 @@ def _of_operands(subject: Subject, node: onnx.NodeProto, constants: Mapping[str,
         yield Change(f"{op} {words}", told, node.name, partial(how, reader=node.name))
     outputs = {item.name for item in subject.model.graph.output}
     inside = bool(node.input) and node.output[0] not in outputs
-    if inside and subject.types.get(node.input[0]) == subject.types.get(node.output[0]):
+    if inside and _type(subject, node.input[0]) == _type(subject, node.output[0]):
         how = partial(_left_out, reader=node.name)
         yield Change(f"{op} left out", f"{node.name} ({op}) is left out", node.name, how)
     for name in node.output:
@@ -248,7 +223,7 @@ def _of_operands(subject: Subject, node: onnx.NodeProto, constants: Mapping[str,
             yield Change(f"{op} read", f"{name} is read again", f"{name} shown", partial(_read, name=name))
 
 
-def _between(to: Subject, reader: str, place: int, op: str, said: Mapping[str, Any]) -> None:
+def _between(to: Draft, reader: str, place: int, op: str, said: Mapping[str, Any]) -> None:
     """Before what reads it (Transpose), or behind what makes it: rules go through nodes in their order."""
     graph, made = to.model.graph, f"{reader}_{place}_between"
     where = next(number for number, node in enumerate(graph.node) if node.name == reader)
@@ -259,30 +234,30 @@ def _between(to: Subject, reader: str, place: int, op: str, said: Mapping[str, A
     graph.node.insert(where, helper.make_node(op, [name], [made], name=made, **said))
 
 
-def _swap(to: Subject, reader: str) -> None:
-    there = to.node(reader)
+def _swap(to: Draft, reader: str) -> None:
+    there = _node(to, reader)
     there.input[0], there.input[1] = there.input[1], there.input[0]
 
 
-def _one(to: Subject, reader: str) -> None:
-    there = to.node(reader)
+def _one(to: Draft, reader: str) -> None:
+    there = _node(to, reader)
     there.input[1] = there.input[0]
 
 
-def _left_out(to: Subject, reader: str) -> None:
+def _left_out(to: Draft, reader: str) -> None:
     """What read it reads what it read first."""
-    gone = to.node(reader)
+    gone = _node(to, reader)
     for node in to.model.graph.node:
         for place, name in enumerate(node.input):
             if name == gone.output[0]:
                 node.input[place] = gone.input[0]
 
 
-def _shown(to: Subject, name: str) -> None:
+def _shown(to: Draft, name: str) -> None:
     to.model.graph.output.append(onnx.ValueInfoProto(name=name))
 
 
-def _read(to: Subject, name: str) -> None:
+def _read(to: Draft, name: str) -> None:
     to.model.graph.node.append(helper.make_node("Identity", [name], [f"{name}_read"], name=f"{name}_read"))
     _shown(to, f"{name}_read")
 
@@ -338,39 +313,35 @@ def _shaped(array: Array) -> Iterator[tuple[str, Array]]:
     yield "flat", array.reshape(-1)
 
 
-def _fed(to: Subject, name: str) -> None:
+def _fed(to: Draft, name: str) -> None:
     """A constant becomes an input that is fed the same."""
-    kept = [item for item in to.model.graph.initializer if item.name != name]
-    (array,) = (numpy_helper.to_array(item) for item in to.model.graph.initializer if item.name == name)
-    del to.model.graph.initializer[:]
-    to.model.graph.initializer.extend(kept)
+    array = weights(to)[name]
+    keep(to.model.graph.initializer, lambda item: item.name != name)
     to.model.graph.input.append(onnx.ValueInfoProto(name=name))
-    to.feed(name, array)
+    _feed(to, name, array)
 
 
-def _stored(to: Subject, name: str) -> None:
+def _stored(to: Draft, name: str) -> None:
     """An input becomes a constant."""
-    kept = [item for item in to.model.graph.input if item.name != name]
-    del to.model.graph.input[:]
-    to.model.graph.input.extend(kept)
+    keep(to.model.graph.input, lambda item: item.name != name)
     to.model.graph.initializer.append(numpy_helper.from_array(to.inputs.pop(name), name))
 
 
-def _opened(to: Subject, name: str) -> None:
+def _opened(to: Draft, name: str) -> None:
     (item,) = (item for item in to.model.graph.input if item.name == name)
     for place, size in enumerate(item.type.tensor_type.shape.dim):
         size.dim_param = f"{name}_{place}"
 
 
-def _retyped(to: Subject, kind: int) -> None:
+def _retyped(to: Draft, kind: int) -> None:
     """Computes with other real numbers."""
     dtype = helper.tensor_dtype_to_np_dtype(kind)
-    for name, array in to.constants().items():
+    for name, array in weights(to).items():
         if array.dtype == np.float32:
-            to.put(name, array.astype(dtype))
+            put_weight(to, name, array.astype(dtype))
     for name, array in to.inputs.items():
         if array.dtype == np.float32:
-            to.feed(name, array.astype(dtype))
+            _feed(to, name, array.astype(dtype))
     for node in to.model.graph.node:
         for item in node.attribute:
             if item.name in {"to", "dtype"} and item.i == TensorProto.FLOAT:

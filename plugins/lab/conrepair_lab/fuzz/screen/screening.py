@@ -17,9 +17,10 @@ from onnx import helper, numpy_helper
 
 from conrepair.ground.metrics.ulps import is_number
 from conrepair_lab.cases.case import Array, Case
+from conrepair_lab.cases.draft import Draft as Subject
 from conrepair_lab.fuzz.oracles.answers import faces
 from conrepair_lab.fuzz.oracles.numbers import differing, far_apart
-from conrepair_lab.fuzz.screen.changes import Change, Subject, changes, pairs
+from conrepair_lab.fuzz.screen.changes import Change, changes, pairs
 from conrepair_lab.fuzz.suspicion import REFUSAL, REFUSED, Suspicion
 from conrepair_lab.fuzz.trial import LOAD, RUN, how_ended
 from conrepair_lab.generate.graph import Draft
@@ -238,12 +239,10 @@ def subject_of(draft: Draft) -> Subject:
         draft: Of a pattern.
     """
     generator = np.random.default_rng(0)
-    types = {
-        name: (helper.np_dtype_to_tensor_dtype(numpy_type(item.type.dtype)), item.type.shape)
-        for name, item in draft.tensors.items()
-        if item.type.sized
-    }
+    known = {name: item.type for name, item in draft.tensors.items() if item.type.sized}
+    types = {name: helper.np_dtype_to_tensor_dtype(numpy_type(made.dtype)) for name, made in known.items()}
+    shapes = {name: made.shape for name, made in known.items()}
     inputs = {
         name: drawn_values(item.type, item.values, generator, item.wish) for name, item in draft.sources.items()
     }
-    return Subject(model_of(draft, {}, typed=False), inputs, types)
+    return Subject(model_of(draft, {}, typed=False), inputs, {}, types=types, shapes=shapes)

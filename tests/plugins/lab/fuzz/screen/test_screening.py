@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conrepair_lab.cases.smaller.shapes import weights
 from conrepair_lab.fuzz.screen.changes import changes, pairs
 from conrepair_lab.fuzz.screen.screening import FURTHER, PAIRS, Screener, Seen, changed, subject_of
 from conrepair_lab.generate.patterns.language import written
@@ -63,7 +64,7 @@ def test_numbers_of_a_constant_are_exchanged() -> None:
     text = "moved:\n    Reshape(new(1, 4, 2, 2), shape=(1, 4, -1))"
     (draft,) = variants(pattern(text), Support(), 20, 4096)
     made = [changed(subject_of(draft), (change,)) for change in changes(subject_of(draft))]
-    told = {tuple(array.tolist()) for there in made for array in there.constants().values() if array.ndim == 1}
+    told = {tuple(array.tolist()) for there in made for array in weights(there).values() if array.ndim == 1}
     assert {(-1, 4, 1), (4, 1, -1), (1, 4), (0, 4, -1)} <= told
 
 
