@@ -11,7 +11,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,6 @@ from conrepair.ground.runtime.words import shortened
 from conrepair_lab.campaigns.generate_jobs import AT, bounded
 from conrepair_lab.cases.case import Array, Case, read, written
 from conrepair_lab.cases.sizes import SIZES, definite, drawn_sizes, largest, resized
-from conrepair_lab.fuzz.cause import Cause
 from conrepair_lab.fuzz.fed import drawn_constants, drawn_specials
 from conrepair_lab.fuzz.finding import Finding, choices, key_of
 from conrepair_lab.fuzz.looking import SUSPECT, UNJUDGED, declared, further, look, looked_at, other_answers
@@ -212,55 +211,12 @@ class Made:
     Attributes:
         verdict: As of `conrepair_lab.fuzz.reducing.Reduction`.
         words: Who says so, or why it's nothing.
-        suspicion: What is seen; None where that isn't known.
-        tries: Of the reduction.
-        smallest: Whether nothing can be left out any more.
-        cause: What it hangs on.
-        case: The key of the case.
-        operators: Of the reduced network, in order.
-        choices: As of `conrepair_lab.fuzz.finding.choices`.
-        also: Other settings that show it.
-        versions: Of what took part.
-        shown: What its program did.
+        finding: It, without a source, where it's one.
     """
 
     verdict: str
     words: str
-    suspicion: Suspicion | None = None
-    tries: int = 0
-    smallest: bool = False
-    cause: Cause = field(default_factory=Cause)
-    case: str = ""
-    operators: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    shown: tuple[Shown, ...] = ()
-
-    def finding(self, asked: Entry, source: str) -> Finding:
-        """The finding that it is.
-
-        Args:
-            asked: The system and its setting.
-            source: Of the network in which it was seen.
-        """
-        told = {
-            name: getattr(self, name) for name in ("tries", "smallest", "cause", "case", "also", "versions", "shown")
-        }
-        if self.suspicion is None:
-            raise ValueError("nothing is seen")
-        return Finding(
-            key=key_of(asked.system, self.suspicion, self.operators, self.cause, self.choices),
-            system=asked.system,
-            setting=asked.setting,
-            suspicion=self.suspicion,
-            operators=self.operators,
-            judges=self.words,
-            blamed=asked.runs.blamed(asked.chosen, self.versions),
-            source=source,
-            release=asked.release,
-            **told,
-        )
+    finding: Finding | None = None
 
 
 def fuzz_reduce(
@@ -293,20 +249,32 @@ def fuzz_reduce(
     asked = entry_of(entry)
     case, _ = case_for(network, asked, varied, odd=odd)
     found = reduced(case, suspicion, asked, folder, seconds=seconds, longest=longest, apart=apart)
-    made = Made(found.verdict, found.words, found.suspicion, found.tries, found.smallest, found.cause, found.case.key)
     if found.verdict != SUSPECT:
-        return made
+        return Made(found.verdict, found.words)
     written(found.case, folder / CASE)
-    ends = found.suspicion.kind in ENDS  # who shows that, too, isn't asked: it would end this process
-    made = dataclasses.replace(
-        made,
-        operators=tuple(node.op_type for node in nodes_of(found.case.model.graph)),
-        choices=choices(found.case.model),
-        also=() if ends else tuple(name for name in others if _shown(found.case, found.suspicion, name, folder)),
-        versions=_versions(asked.runs.packages),
+    seen = found.suspicion
+    ends = seen.kind in ENDS  # who shows that, too, isn't asked: it would end this process
+    operators = tuple(node.op_type for node in nodes_of(found.case.model.graph))
+    versions = _versions(asked.runs.packages)
+    finding = Finding(
+        key=key_of(asked.system, seen, operators, found.cause, choices(found.case.model)),
+        system=asked.system,
+        setting=asked.setting,
+        suspicion=seen,
+        operators=operators,
+        cause=found.cause,
+        judges=found.words,
+        blamed=asked.runs.blamed(asked.chosen, versions),
+        versions=versions,
+        case=found.case.key,
+        source="",
+        tries=found.tries,
+        smallest=found.smallest,
+        also=() if ends else tuple(name for name in others if _shown(found.case, seen, name, folder)),
+        release=asked.release,
     )
-    ran = _ran(made.finding(asked, ""), found.case, asked, folder, longest)
-    return dataclasses.replace(made, shown=() if ran is None else (ran,))
+    ran = _ran(finding, found.case, asked, folder, longest)
+    return Made(found.verdict, found.words, dataclasses.replace(finding, shown=() if ran is None else (ran,)))
 
 
 def _ran(finding: Finding, case: Case, asked: Entry, folder: Path, longest: float) -> Shown | None:

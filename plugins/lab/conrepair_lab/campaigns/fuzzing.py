@@ -10,7 +10,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from conrepair_lab.fuzz.finding import Finding
 from conrepair_lab.fuzz.known import Known
 from conrepair_lab.fuzz.looking import SUSPECT, UNJUDGED, Looked
 from conrepair_lab.fuzz.screen.screening import PAIRS, SINGLE
-from conrepair_lab.fuzz.suspicion import OF_RUNS, REFUSED, Suspicion
+from conrepair_lab.fuzz.suspicion import OF_RUNS, REFUSED
 from conrepair_lab.options.fuzz import Fuzz
 from conrepair_lab.report.fuzz.folder import REPRODUCE, write_finding
 from conrepair_lab.report.fuzz.summary import Summary
@@ -49,6 +49,7 @@ FINDINGS = "findings"
 """Folder of what was found."""
 
 _WORK = ".fuzzing-"
+_FORM = 2  # of what the database keeps of findings
 _BLOCK = 10
 _OURS = {"storage", "changed", "library", "device"}  # failures that no network is to blame for
 _EVER = 1 << 40  # a turn behind all others
@@ -124,7 +125,7 @@ class Campaign:
             entry(name)  # says which there are, before anything is done
         with storage_error(self._root):
             make_folder(self._root)
-        identity = self._asked.identity | {"own": [source for _, source in self._own]}
+        identity = self._asked.identity | {"own": [source for _, source in self._own], "form": _FORM}
         with Database(self._root / DATABASE, identity) as database:
             self._read_findings(database)
             with (
@@ -274,7 +275,7 @@ class Campaign:
             finally:
                 # The smallest ones first, else in their order, so that the same one of doubles is kept.
                 found = [folder for folder in whose if folder in done]
-                for folder in sorted(found, key=lambda folder: len(done[folder].operators)):
+                for folder in sorted(found, key=lambda folder: _nodes(done[folder])):
                     self._keep(whose[folder], done[folder], folder, database)
 
     def _others(self, name: str) -> list[str]:
@@ -349,11 +350,12 @@ class Campaign:
     # Findings
 
     def _keep(self, suspect: Suspect, made: Made, folder: Path, database: Database) -> None:
-        told = {**encode(made), "source": self._networks[suspect.network].source}
-        if made.verdict != SUSPECT:
-            database.add_reduction(suspect, made.verdict, told)
+        if made.finding is None:
+            database.add_reduction(suspect, made.verdict, encode(made))
             return
-        finding = self._finding(suspect, told)
+        finding = dataclasses.replace(made.finding, source=self._networks[suspect.network].source)
+        finding = dataclasses.replace(finding, known=self._known.of(finding))
+        told = encode(dataclasses.replace(made, finding=finding))
         if not self._functions.keeps(finding):
             database.add_reduction(suspect, FILTERED, told, finding.key)
             return
@@ -362,11 +364,6 @@ class Campaign:
             write_finding(finding, read(folder / CASE), text_of(folder / REPRODUCE), self._root / FINDINGS)
             self.findings[finding.key] = finding
         database.add_reduction(suspect, SUSPECT if double is None else DOUBLE, told, (double or finding).key)
-
-    def _finding(self, suspect: Suspect, told: Mapping[str, Any]) -> Finding:
-        made = typed(Made, {name: value for name, value in told.items() if name != "source"})
-        finding = made.finding(entry(suspect.entry), told["source"])
-        return dataclasses.replace(finding, known=self._known.of(finding))
 
     def _double(self, finding: Finding) -> Finding | None:
         """A finding of the same cause: of the same key, or whose operators are among this one's, which hide them."""
@@ -387,11 +384,10 @@ class Campaign:
 
     def _read_findings(self, database: Database) -> None:
         """Findings of earlier runs, as the database has them."""
-        for network, name, verdict, told, cause in database.reductions():
+        for _, _, verdict, told, cause in database.reductions():
             if verdict == SUSPECT:
-                self.findings[cause] = self._finding(
-                    Suspect(network, name, typed(Suspicion, told["suspicion"])), told
-                )
+                finding = typed(Finding, told["finding"])
+                self.findings[cause] = dataclasses.replace(finding, known=self._known.of(finding))
 
     def _count(self, database: Database) -> None:
         """What the database has of it so far."""
@@ -409,6 +405,10 @@ class Campaign:
             seen_in={item.name: counts[key] for key, item in self.findings.items()},
             suspicions=dict(collections.Counter(verdict for _, _, verdict, _, _ in reductions)),
         )
+
+
+def _nodes(made: Made) -> int:
+    return 0 if made.finding is None else len(made.finding.operators)
 
 
 def _alike(one: str, two: str) -> bool:

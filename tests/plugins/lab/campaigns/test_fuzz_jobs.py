@@ -183,23 +183,26 @@ def test_a_kernels_finding_has_all_that_is_written(tmp_path: Path) -> None:
         tmp_path,
         ("ort-all",),
     )
-    assert (told.verdict, told.operators, told.also) == (SUSPECT, ("Min",), ("ort-all",))
-    assert read(tmp_path / "job" / CASE).key == told.case
+    assert told.verdict == SUSPECT
+    assert (found := told.finding) is not None
+    assert (found.operators, found.also) == (("Min",), ("ort-all",))
+    assert read(tmp_path / "job" / CASE).key == found.case
     assert (tmp_path / "job" / REPRODUCE).is_file()
-    assert [(item.release, item.verdict) for item in told.shown] == [("", "there")]
-    assert "onnxruntime" in told.versions
+    assert [(item.release, item.verdict) for item in found.shown] == [("", "there")]
+    assert "onnxruntime" in found.versions
     assert typed(Made, plain(told)) == told
 
 
 def test_who_does_not_show_it_is_not_named(tmp_path: Path) -> None:
     suspicion = suspicion_of(padded_pool(), "ort-all", tmp_path)
     told = reduction(padded_pool(), "ort-all", suspicion, tmp_path, ("ort-none", "ort-basic"))
-    assert (told.verdict, told.also) == (SUSPECT, ("ort-basic",))
+    assert told.finding is not None
+    assert (told.verdict, told.finding.also) == (SUSPECT, ("ort-basic",))
 
 
 def test_what_does_not_stand_has_no_case(tmp_path: Path) -> None:
     told = reduction(right(), "ort-none", Suspicion("numbers", "answers"), tmp_path)
-    assert (told.verdict, told.operators, told.versions) == ("gone", (), {})
+    assert (told.verdict, told.finding) == ("gone", None)
     assert not (tmp_path / "job" / CASE).exists()
 
 
@@ -209,7 +212,8 @@ def crash_reduced(folder: Path) -> None:
     for others in ((), ("ort-all",)):
         (own := folder / str(len(others))).mkdir()
         told = reduction(CRASHING, "ort-none", crash, own, others)
-        assert (told.verdict, told.operators) == (SUSPECT, ("Div",))
+        assert told.finding is not None
+        assert (told.verdict, told.finding.operators) == (SUSPECT, ("Div",))
         assert (own / "job" / CASE).is_dir()
 
 
