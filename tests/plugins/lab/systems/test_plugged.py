@@ -56,7 +56,6 @@ class Evaluated(Runnable):
 
 class Mine(Backend):
     packages: Mapping[str, str] = {"onnx": "onnx"}
-    settings: Mapping[str, Mapping[str, Any]] = {"plain": {}, "fast": {"factor": 0.5}}
 
     def check(self, options: Mapping[str, Any]) -> None:
         if unknown := set(options) - {"factor", "threads"}:
@@ -76,6 +75,8 @@ class Mine(Backend):
 
 
 class Fast(Mine):
+    settings: Mapping[str, Mapping[str, Any]] = {"plain": {}, "fast": {"factor": 0.5}}
+
     def program(self, options: Mapping[str, Any]) -> str:
         return PROGRAM.format(factor=options.get("factor", 1))
 
