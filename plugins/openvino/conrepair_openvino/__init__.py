@@ -20,6 +20,7 @@ from conrepair.plugins import (
     Runnable,
     Switch,
     TensorSpec,
+    describe,
 )
 
 _ARITHMETIC = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -77,7 +78,7 @@ class OpenVino(Format):
 
         if second_opinion:
             raise ModelLoadError("OpenVINO has one set of float32 kernels on a processor.")
-        found = description_of(model)
+        found = describe(model)
         return Compiled(model, read(model), found.inputs, found.outputs, {})
 
     def open_network(self, model: Model, inputs: Sequence[TensorSpec]) -> Network:
@@ -85,13 +86,6 @@ class OpenVino(Format):
         from conrepair_openvino.network import opened
 
         return opened(model, inputs)
-
-
-def description_of(model: Model) -> Description:
-    """What a model consists of, whichever format it's of."""
-    from conrepair.plugins import describe
-
-    return describe(model)
 
 
 class OpenVinoBackend(Backend):
@@ -126,7 +120,7 @@ class OpenVinoBackend(Backend):
         """Compile it for the device."""
         from conrepair_openvino.runtime import Compiled, read
 
-        found = description_of(model)
+        found = describe(model)
         return Compiled(model, read(model), found.inputs, found.outputs, options)
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
