@@ -24,6 +24,7 @@ from conrepair_lab.fuzz.suspicion import Suspicion
 
 DATABASE = "campaign.sqlite"
 _TURNS = 1 << 20
+_FORM = 2  # of what is kept of findings
 WAITS = "waits"
 """Verdict of what was put off."""
 
@@ -90,7 +91,7 @@ class Database:
             known = self._connection.execute("select value from campaign where name = 'identity'").fetchone()
         except sqlite3.Error as error:
             raise StorageError(f"{path} can't be used: {error}. Choose another folder (-o).") from error
-        told = json.dumps(identity, sort_keys=True)
+        told = json.dumps({**identity, "form": _FORM}, sort_keys=True)
         if known is not None and known[0] != told:
             self.close()
             raise UsageError(

@@ -49,7 +49,6 @@ FINDINGS = "findings"
 """Folder of what was found."""
 
 _WORK = ".fuzzing-"
-_FORM = 2  # of what the database keeps of findings
 _BLOCK = 10
 _OURS = {"storage", "changed", "library", "device"}  # failures that no network is to blame for
 _EVER = 1 << 40  # a turn behind all others
@@ -125,7 +124,7 @@ class Campaign:
             entry(name)  # says which there are, before anything is done
         with storage_error(self._root):
             make_folder(self._root)
-        identity = self._asked.identity | {"own": [source for _, source in self._own], "form": _FORM}
+        identity = self._asked.identity | {"own": [source for _, source in self._own]}
         with Database(self._root / DATABASE, identity) as database:
             self._read_findings(database)
             with (
