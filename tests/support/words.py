@@ -25,7 +25,7 @@ OURS = re.compile(
 """Words of the code for things that the field has words for."""
 _SENTENCE = re.compile(r"[a-z]{2,}[',:;]? [a-z]{2,}")
 _STATEMENT = re.compile(
-    r"(?<!\w)[A-Za-z]\w*\(|=\(|<.*>|\\[dws(]"
+    r"(?<!\w)[A-Za-z]\w*\(|=\(|<.*>|\\[dws(]|^(?:import|from) \w+"
 )  # of the equations' language, of graphs, of patterns
 
 

@@ -41,7 +41,7 @@ class OnnxRuntimeBackend(Backend):
         named_rightly("disabled_optimizers", options.get("disabled_optimizers", ()), OPTIMIZERS)
 
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """ONNX alone."""
+        """ONNX alone, of all formats."""
         return "onnx"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:

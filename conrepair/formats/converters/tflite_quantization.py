@@ -18,7 +18,7 @@ OPTIONS = {
     "quantize": Option("none", "none, dynamic (int8 weights), float16 (weights) or int8 (all)", tuple(_INTENTS)),
     "unfold": Option(False, "products of batches as products of matrices", alternatives=(False, True)),
     "int8_io": Option(False, "with quantize=int8: integer inputs and outputs too"),
-    "uint8_io": Option(False, "the same, unsigned"),
+    "uint8_io": Option(False, "the same, of unsigned integers"),
     **CALIBRATION,
 }
 

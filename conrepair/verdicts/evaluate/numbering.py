@@ -35,7 +35,7 @@ class OtherNumbering:
     outputs: dict[int, int]
 
     def words(self, classes: Sequence[str] = ()) -> str:
-        """For a person, with what to do.
+        """The numbers of right predictions for a person, with what to do.
 
         Args:
             classes: Names that labels index; none where labels are numbers.

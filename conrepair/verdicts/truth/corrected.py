@@ -190,7 +190,7 @@ def _pad(x: Array, pads: Any, value: Any = None, axes: Any = None, mode: str = "
 
 
 def _one_hot(indices: Array, depth: Any, values: Array, axis: int = -1) -> Array:
-    """The reference's finds no place for fractions, which ONNX makes whole."""
+    """OneHot: a fractional index is made whole by ONNX, and its reference finds no place for it."""
     count, off, on = int(np.ravel(depth)[0]), *values
     places = np.trunc(np.asarray(indices, np.float64)) if indices.dtype.kind == "f" else indices
     around = np.where(places < 0, places + count, places)

@@ -14,7 +14,7 @@ _Open = Callable[[Call, Any, Any], Any]
 
 
 def opened(call: Call, bounds: list[Any]) -> list[Any]:
-    """Bounds, which are infinite where ONNX leaves a result open.
+    """Bounds of errors, which are infinite where ONNX leaves a result open.
 
     Args:
         call: Of an operator.
@@ -47,7 +47,7 @@ def _cast(call: Call, x: Any, _: Any) -> Any:
 
 
 def _both(call: Call, x: Any, _: Any) -> Any:
-    """Where two conditions hold, of which the standard doesn't say which goes before the other."""
+    """Elements for which two conditions hold, of which the standard doesn't say which goes before the other."""
     return (x < -call.attribute("lambd", 0.5)) & (x > call.attribute("lambd", 0.5))
 
 

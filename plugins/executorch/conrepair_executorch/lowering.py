@@ -20,7 +20,7 @@ _GAP = re.compile(r"Missing out variants|error: 0x1[014]\b|not in Core ATen opse
 
 @contextlib.contextmanager
 def _gaps() -> Iterator[None]:
-    """Tell what isn't there from what fails."""
+    """Tell an operator that isn't there from one that fails."""
     try:
         yield
     except Exception as error:
