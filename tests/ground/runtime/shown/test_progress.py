@@ -35,7 +35,7 @@ def test_programs_read_progress_in_the_log(
     path = Variant().write(tmp_path / "net.onnx").path
     with caplog.at_level(logging.INFO, logger="conrepair"):
         conrepair.compare(path, path, in_process=True)
-    assert any("look: 1 done" in record.getMessage() for record in caplog.records)
+    assert any("comparing both models: 1 done" in record.getMessage() for record in caplog.records)
     assert capsys.readouterr().err == ""
     conrepair.compare(path, path, in_process=True, progress=True)
-    assert "look" in capsys.readouterr().err
+    assert "comparing both models" in capsys.readouterr().err
