@@ -178,10 +178,10 @@ def decision_of(result: AuditResult) -> str:
     rows = [row for row in target_rows(result) if not result.is_on_the_way(row)]
     judged = [row for row in rows if row.verdict is not None]
     accepted = [row for row in judged if row.where in result.known]
-    judged = [row for row in judged if row not in accepted]
+    judged = [row for row in judged if row.where not in result.known]
     wrong = [row for row in judged if is_wrong(row) and not row.repaired.is_right]
     mended, stops = list(filter(is_mended, judged)), list(filter(failed, rows))
-    right = _names(row for row in judged if row not in wrong and row not in mended)
+    right = _names(row for row in judged if not is_wrong(row))
     sure = [row for row in wrong if row.verdict is not Verdict.UNDECIDED]
     parts = []
     if right:
@@ -192,7 +192,7 @@ def decision_of(result: AuditResult) -> str:
         parts.append(f"known, and accepted as they are: {_some(_names(accepted))}")
     if sure:
         parts.append(f"don't ship {_some(_reasons(sure, causes_of(result)), most=_TOLD, by='; nor ')}")
-    if doubtful := _names(row for row in wrong if row not in sure):
+    if doubtful := _names(row for row in wrong if row.verdict is Verdict.UNDECIDED):
         parts.append(f"can't tell whether {_some(doubtful)} {'is' if len(doubtful) == 1 else 'are'} right")
     if stops:
         parts.append(f"couldn't check {_some(_names(stops))}")
@@ -213,18 +213,19 @@ def _some(names: Sequence[str], *, most: int = 8, by: str = ", ") -> str:
 
 def _reasons(rows: Sequence[Row], causes: Sequence[Cause]) -> list[str]:
     """Each of these targets once, with what is wrong with it: those of one cause together."""
-    left, told = _names(rows), list[str]()
+    left, told, meant = dict.fromkeys(_names(rows)), list[str](), set(map(id, rows))
     for cause in causes:
-        found = [target for target in cause.targets if any(row in rows for row in target.rows)]
+        found = [target for target in cause.targets if any(id(row) in meant for row in target.rows)]
         names = [name for target in found for name in _names(target.rows) if name in left]
         if not names:
             continue
-        left = [name for name in left if name not in names]
+        for name in names:
+            left.pop(name, None)
         first, alone = found[0], len(found) == 1
         words = first.words.removeprefix(f"`{first.layers[0]}`: " if first.layers else "") if alone else cause.words
         at = f"layer {first.where}: " if alone and first.where else ""
         told.append(f"{_some(names)}: {at}{words.rstrip('.')}")
-    return told + left
+    return [*told, *left]
 
 
 def step_of(row: Row) -> str:
