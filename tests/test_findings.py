@@ -40,7 +40,8 @@ def test_a_finding_names_no_place_of_a_machine(folder: Path) -> None:
 def test_each_finding_is_there_once_and_noted() -> None:
     findings = [read_finding(folder) for folder in _FOLDERS]
     assert len({item.key for item in findings}) == len(findings)
-    assert {item["key"] for item in json.loads(KNOWN.read_text(encoding="utf-8"))} <= {item.key for item in findings}
+    known = json.loads(KNOWN.read_text(encoding="utf-8"))
+    assert {item["key"] for item in known if "key" in item} <= {item.key for item in findings}
 
 
 def test_the_page_is_made_of_them() -> None:
