@@ -8,6 +8,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Sequence
+from contextvars import copy_context
 from pathlib import Path
 
 from conrepair import __version__
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     with standard_streams() as streams:
         ended: int | SystemExit
         try:
-            ended = _command(words, default_config, streams, own=own)
+            ended = copy_context().run(_command, words, default_config, streams, own=own)
         except SystemExit as exit_:  # help was wanted, or a word is wrong
             ended = exit_
         if problem := streams.problem:

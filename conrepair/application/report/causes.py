@@ -176,9 +176,8 @@ def decision_of(result: AuditResult) -> str:
         result: Of an audit.
     """
     rows = [row for row in target_rows(result) if not result.is_on_the_way(row)]
-    judged = [row for row in rows if row.verdict is not None]
-    accepted = [row for row in judged if row.where in result.known]
-    judged = [row for row in judged if row.where not in result.known]
+    accepted = [row for row in rows if row.verdict is not None and row.where in result.known]
+    judged = [row for row in rows if row.verdict is not None and row.where not in result.known]
     wrong = [row for row in judged if is_wrong(row) and not row.repaired.is_right]
     mended, stops = list(filter(is_mended, judged)), list(filter(failed, rows))
     right = _names(row for row in judged if not is_wrong(row))

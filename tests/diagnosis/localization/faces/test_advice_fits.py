@@ -79,8 +79,11 @@ def test_what_is_done_to_a_mask_is_no_preparation_of_inputs(found: Any) -> None:
 def test_a_lone_number_is_no_weight(found: Any) -> None:
     fault = found(scale=0.7)
     assert fault.holds == ("operand",)
-    told = "Compare the number that `scores` computes with in the converted model"
+    told = "To prevent it, look at what writes `scores` into the converted model"
     assert fault_advice(fault, None).startswith(told)
+    unknown = dataclasses.replace(fault, differences=())
+    told = "Compare the number that `scores` computes with in the converted model"
+    assert fault_advice(unknown, None).startswith(told)
 
 
 def test_a_product_without_weights_has_none_to_compare(found: Any) -> None:
