@@ -19,7 +19,7 @@ BACKENDS: Registry[Backend] = Registry(
 )
 
 
-PLUGINS = ("executorch", "openvino", "qnn")
+PLUGINS = ("executorch", "iree", "openvino", "qnn", "tract")
 """Backends of the repository's plug-ins, by the names of their folders in `plugins/`, too."""
 
 

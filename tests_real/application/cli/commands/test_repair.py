@@ -144,7 +144,7 @@ def test_a_target_for_pictures_of_another_size(tmp_path: Path, capsys: pytest.Ca
     assert main(["repair", right, wrong, "-o", str(tmp_path / "out"), "-q", "--advice", "0"]) == 0
     shown = capsys.readouterr().out
     assert "repaired: 1 fault found, 0 left" in shown
-    assert "before: none could be compared" in shown
+    assert "Before: none could be compared" in shown
     config = {
         "output": str(tmp_path / "generated"),
         "models": [
@@ -184,7 +184,7 @@ def test_photos_for_another_size_and_another_batch(tmp_path: Path, capsys: pytes
     data = ["--data", photos(tmp_path / "photos"), "--recipe", "torchvision", "-q", "--advice", "0"]
     assert main(["repair", right, wrong, "-o", str(tmp_path / "out"), *data]) == 0
     shown = capsys.readouterr().out
-    assert "On 6 samples" in shown
+    assert "Verified on 6 other samples, which the search didn't see" in " ".join(shown.split())
     assert "repaired: 1 fault found, 0 left" in shown
     assert main(["repair", right, str(tmp_path / "out" / "repaired.pt2"), "-o", str(tmp_path / "none"), *data]) == 0
     assert "nothing to repair" in capsys.readouterr().out
