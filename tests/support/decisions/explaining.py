@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,13 +15,13 @@ from random_graphs import Computed, graph_of
 from conrepair.ground.data.tensor_spec import FEW_DIGITS, TensorSpec
 from conrepair.ground.metrics.tensors import compare_tensors
 from conrepair.verdicts.evaluate.compare import ComparedOutputs, compare_outputs
-from conrepair.verdicts.evaluate.evidence import Evidence, _as_others, beside_exact, fits_of
+from conrepair.verdicts.evaluate.evidence import Evidence, _as_others, beside_exact, by_arithmetic, fits_of
 from conrepair.verdicts.evaluate.run import HeldRun
 from conrepair.verdicts.evaluate.slices import coarse_slices, wrong_slices
 from conrepair.verdicts.evaluate.tolerance import Tolerance
 from conrepair.verdicts.evaluate.verdict import Integers, Verdict, judge, of_types
 from conrepair.verdicts.judging import exact, measured, numbers
-from conrepair.verdicts.judging.arithmetic import DISTURBED, as_rounding, shaken
+from conrepair.verdicts.judging.arithmetic import DISTURBED, arithmetic_of, as_rounding, shaken
 from conrepair.verdicts.judging.floor import By, Floor, Rounding
 from conrepair.verdicts.judging.recognition import Fit, fit, recognized
 from conrepair.verdicts.judging.simulation import Simulated
@@ -71,6 +71,27 @@ def _seldom(by: float) -> bool:
 def _near(by: float) -> bool:
     """Whether outputs are explained that are off by so much of what an arithmetic makes."""
     return fits_of(_RIGHT, _off(by * 1e-3, _OTHER), Evidence(simulated={"float16": _off(1e-3)}), 0.0)[0].explains
+
+
+@dataclass(frozen=True)
+class _Output:
+    """As much of a comparison of outputs as an arithmetic is recognised by."""
+
+    error: Any
+    fits: tuple[Fit, ...]
+    verdict: Verdict = Verdict.FAULTY
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    explained: Any = None
+    tests: Any = None
+
+
+def _of_a_function(units: float) -> bool:
+    """Whether the one arithmetic that's known excuses outputs off by so many of its units, of which it makes few."""
+    off = units * arithmetic_of("float16").unit
+    error = SimpleNamespace(relative_l2=off, max_reference=1.0, max_abs=off)
+    output = _Output(error, (Fit("float16", off / 100, off, off, False),))
+    return bool(by_arithmetic(cast("Any", [output]), ["float16"])[1])
 
 
 def _column(by: float) -> bool:
@@ -280,6 +301,7 @@ DECISIONS = [
     Decision("off by {} bounds is judged by exact values", _accused, (70.0, 140.0)),
     Decision("off by {} times what an arithmetic makes is explained", _fits, (1.4, 2.8)),
     Decision("off by {} of what an arithmetic makes is explained", _near, (0.21, 0.42)),
+    Decision("off by {} units of the arithmetic that's known is explained", _of_a_function, (2.8, 5.6)),
     Decision("most numbers moved by {} of what an arithmetic moves them by: explained", _seldom, (0.14, 0.28)),
     Decision("what leaves {} of a difference has its numbers", lambda x: Fit("", 1, x, 1, True).close, (0.35, 0.7)),
     Decision("a column off by {} times the others' is explained", _column, (5.6, 11.0)),

@@ -19,7 +19,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,7 +89,7 @@ class MadeEnvironment:
     folder: Path
     gigabytes: float
     seconds: float
-    used: float = 0.0
+    used: float = field(default=0.0, compare=False)
 
     @property
     def python(self) -> Path:
