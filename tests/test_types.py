@@ -45,7 +45,7 @@ def test_typos_of_a_user_s_are_found(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *words],
         cwd=tmp_path,
-        env=os.environ | {"MYPYPATH": str(ROOT)},
+        env=os.environ | {"MYPYPATH": f"{ROOT}:{ROOT / 'plugins' / 'lab'}"},
         capture_output=True,
         text=True,
         check=False,
