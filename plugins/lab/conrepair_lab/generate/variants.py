@@ -9,7 +9,8 @@ from typing import Any
 
 from conrepair_lab.generate.graph import Draft
 from conrepair_lab.generate.patterns.pattern import Pattern
-from conrepair_lab.generate.settings.ports import MAX_RANK, NotAllowedError, Support
+from conrepair_lab.generate.settings.ports import NotAllowedError, Support
+from conrepair_lab.generate.settings.shapes import AnyShape
 from conrepair_lab.generate.settings.tensors import FLOATS
 from conrepair_lab.generate.weaving import Weaver
 
@@ -41,19 +42,11 @@ class Varying(Weaver):
         """Each of them in turn."""
         return str(self.one(tuple(dtypes)))
 
-    def pick(
-        self,
-        dtypes: Collection[str] = FLOATS,
-        *,
-        rank: int | Collection[int] = range(1, MAX_RANK + 1),
-        least: int = 1,
-        new: bool = False,
-    ) -> str:
-        """One of each element type, number of axes and sort of sizes."""
-        if not new or any(tensor.free for tensor in self.draft.tensors.values()):
-            return super().pick(dtypes, rank=rank, least=least, new=new)
-        ranks = (rank,) if isinstance(rank, int) else tuple(rank)
-        axes = self.one([number for number in _USUAL if number in ranks])
+    def made(self, dtypes: Collection[str], pattern: AnyShape) -> str:
+        """The first of all: one of each element type, number of axes and sort of sizes."""
+        if any(tensor.free for tensor in self.draft.tensors.values()):
+            return super().made(dtypes, pattern)
+        axes = self.one([number for number in _USUAL if number in pattern.ranks])
         sizes = self.one(_SIZES)
         return self.new(self.dtype(dtypes), sizes[len(sizes) - axes :])
 

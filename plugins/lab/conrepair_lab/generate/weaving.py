@@ -88,8 +88,12 @@ class Weaver:
             return self.random.choice(names)
         if not new:
             raise NotAllowedError("the network has no tensor of that sort")
-        made = self._fresh.take(Port("", tuple(dtypes), pattern), self.random).type
-        return self.new(made.dtype, made.shape)
+        return self.made(dtypes, pattern)
+
+    def made(self, dtypes: Collection[str], pattern: AnyShape) -> str:
+        """A new tensor, where the network has none of that sort."""
+        drawn = self._fresh.take(Port("", tuple(dtypes), pattern), self.random).type
+        return self.new(drawn.dtype, drawn.shape)
 
     def new(self, dtype: str, shape: Collection[int], values: Range | None = None) -> str:
         """A new tensor that no node makes: an input, or a weight."""
