@@ -36,8 +36,6 @@ from conrepair.ground.runtime.errors import ConfigError, ConrepairError, UsageEr
 from conrepair.ground.runtime.files.outputs import Output
 from conrepair.verdicts.evaluate.fitted_grid import grid_in_words
 
-"""Formats that a backend may want in the place of another one, the first that it takes."""
-
 
 def backend_of(options: Placed, own: Mapping[str, Any] = MappingProxyType({})) -> BackendChoice:
     """Where a model runs.
