@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.formats.models.formats import OWN, framework_needs
-from conrepair.formats.models.model import Model
+from conrepair.formats.models.model import Description, Model
 from conrepair.ground.runtime.errors import ConfigError
 from conrepair.ground.runtime.outside.environments import ENVIRONMENTS, normalized
 from conrepair.ground.runtime.words import meant
@@ -99,6 +99,7 @@ class Converter:
         automatic: Whether routes are found through it; else it's used only where it's named (`via`).
         intent: The precision that options ask for ("float16", "int8", "int8 weights"); None keeps the source's.
         calibrates: How many samples options want to calibrate with; 0 for none.
+        as_quantized: The options that quantize as a file is quantized; None where it can't.
         environment: Name of the environment that its tool runs in, when it's not ours.
         parts: Names of what its option `without` leaves out, separated by commas; imports its tool.
     """
@@ -114,6 +115,7 @@ class Converter:
     automatic: bool = True
     intent: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     calibrates: Callable[[Mapping[str, Any]], int] = lambda _: 0
+    as_quantized: Callable[[Description], Mapping[str, Any] | None] = lambda about: None if about.quantized else {}
     environment: str | None = None
     parts: Callable[[], Sequence[str]] = tuple
 

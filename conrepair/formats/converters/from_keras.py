@@ -12,7 +12,7 @@ from typing import Any
 
 from conrepair.formats.converters.base import Converter, Option, parts_without
 from conrepair.formats.converters.tf2onnx_shared import collecting_often, save
-from conrepair.formats.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
+from conrepair.formats.converters.tflite_quantization import OPTIONS, as_quantized, calibrates, intent, write_tflite
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import CalibrationFeeds
 from conrepair.ground.runtime.errors import ConversionError
@@ -203,6 +203,7 @@ TFLITE = Converter(
     },
     intent=intent,
     calibrates=calibrates,
+    as_quantized=as_quantized,
 )
 
 

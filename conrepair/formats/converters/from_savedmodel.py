@@ -11,7 +11,7 @@ from typing import Any
 
 from conrepair.formats.converters.base import Converter, Option
 from conrepair.formats.converters.tf2onnx_shared import collecting_often, save
-from conrepair.formats.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
+from conrepair.formats.converters.tflite_quantization import OPTIONS, as_quantized, calibrates, intent, write_tflite
 from conrepair.formats.models.admission import admitted
 from conrepair.formats.models.model import Model
 from conrepair.ground.data.feeds import CalibrationFeeds
@@ -72,4 +72,5 @@ TFLITE = Converter(
     options=OPTIONS,
     intent=intent,
     calibrates=calibrates,
+    as_quantized=as_quantized,
 )

@@ -28,17 +28,14 @@ def intent(options: Mapping[str, Any]) -> str | None:
     return _INTENTS[options["quantize"]]
 
 
-def options_of(description: Description) -> Mapping[str, Any]:
-    """The options that quantize a model as a TFLite file is quantized.
-
-    Args:
-        description: Of the file.
-    """
+def as_quantized(description: Description) -> Mapping[str, Any] | None:
+    """See `Converter.as_quantized`."""
     if not description.quantized:
         return {}
     ends = {spec.dtype for spec in description.inputs if spec.quantization}
     if ends:
-        return {"quantize": "int8", f"{min(ends)}_io": True}
+        io = f"{min(ends)}_io"
+        return {"quantize": "int8", io: True} if io in OPTIONS else None
     return {"quantize": "int8" if "QUANTIZE" in description.operators else "dynamic"}
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from conrepair.formats.converters.all_converters import CONVERTERS
 from conrepair.formats.converters.base import Converter
 from conrepair.formats.converters.routes import find_route
-from conrepair.formats.converters.tflite_quantization import options_of
 from conrepair.formats.models.model import Description, Model
 from conrepair.formats.onnx.passes.rewrites.all_rewrites import REWRITES
 from conrepair.ground.runtime.errors import ConfigError
@@ -215,14 +214,12 @@ def suggestions_for_files(source: Model, target: str, about: Description) -> Ite
         target: Format of the one at fault.
         about: What its file says.
     """
-    said, quantized = about.producer.lower(), options_of(about)
+    said = about.producer.lower().split()
     for names in all_routes(source, target):
-        steps = tuple(RouteStep(CONVERTERS[name], {}) for name in names)
-        if quantized:
-            if not quantized.keys() <= steps[-1].converter.options.keys():
-                continue  # it can't quantize so
-            steps = (*steps[:-1], replace(steps[-1], options=quantized))
-        last = steps[-1].converter.distributions[0].lower()
-        wrote = bool(said) and last in {said.split()[0], *said.split()}
+        converters = [CONVERTERS[name] for name in names]
+        if (quantized := converters[-1].as_quantized(about)) is None:
+            continue
+        steps = tuple(RouteStep(one, quantized if one is converters[-1] else {}) for one in converters)
+        wrote = converters[-1].distributions[0].lower() in said
         words = f"converted anew by {' > '.join(names)}" + (", the tool that the file names" if wrote else "")
         yield Remedy(steps, words + (", quantized as the file is" if quantized else ""), 0)
